@@ -1,0 +1,234 @@
+"""`canon:1`, the encoding that digests are taken over, and keyed digests.
+
+What JSON carries is written as RFC 8785 writes it. Everything else becomes a one-key object whose
+key begins with `$`, so that no two different values share an encoding: 1, 1.0, true and "1" differ,
+so do a Decimal and its text, a set and a list. Secrets enter as a keyed hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime as dt
+import enum
+import hashlib
+import hmac
+import ipaddress
+import json
+import math
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePath
+from typing import Any
+
+import rfc8785
+from pydantic import AnyUrl, BaseModel, SecretBytes, SecretStr
+
+__all__ = ["VERSION", "SecretValue", "canon", "digest", "keyed_hash", "tagged", "untagged"]
+
+VERSION = "canon:1"
+
+_LARGEST_INT = 2**53 - 1
+
+
+class SecretValue:
+    """A value that enters a digest by keyed hash and is never written out."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "SecretValue(***)"
+
+
+def keyed_hash(key: bytes, data: bytes) -> str:
+    """HMAC-SHA-256 of `data` in hexadecimal."""
+    return hmac.new(key, data, hashlib.sha256).hexdigest()
+
+
+def canon(value: Any, key: bytes = b"") -> bytes:
+    """`value` in `canon:1`; `key` hashes the secrets in it.
+
+    Raises `ValueError` for NaN and infinity, `TypeError` for a type that has no encoding.
+    """
+    plain = tagged(value, key)
+    try:
+        if _keys_are_ascii(plain):
+            text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+            return text.encode()
+        return rfc8785.dumps(plain)
+    except (UnicodeEncodeError, rfc8785.CanonicalizationError):
+        return rfc8785.dumps(_without_surrogates(plain))
+
+
+def digest(value: Any, key: bytes = b"") -> str:
+    """SHA-256 over the version and `canon(value)`, in hexadecimal."""
+    return hashlib.sha256(b"canon:1\x00" + canon(value, key)).hexdigest()
+
+
+def tagged(value: Any, key: bytes = b"") -> Any:
+    """`value` as JSON values in which every type that JSON lacks carries a tag."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return value
+    if kind is int:
+        return value if -_LARGEST_INT <= value <= _LARGEST_INT else {"$int": str(value)}
+    if kind is dict:
+        return _tagged_dict(value, key)
+    if kind is list or kind is tuple:
+        return [tagged(item, key) for item in value]
+    if kind is float:
+        return _tagged_float(value)
+    return _tagged_object(value, key)
+
+
+def untagged(value: Any) -> Any:
+    """The value that `tagged` wrote; objects of user classes come back as their fields."""
+    if isinstance(value, list):
+        return [untagged(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        (name, body), *_ = value.items()
+        if name in _READERS:
+            return _READERS[name](body)
+    return {name: untagged(item) for name, item in value.items()}
+
+
+def _tagged_dict(value: Mapping[Any, Any], key: bytes) -> Any:
+    if all(type(name) is str and not name.startswith("$") for name in value):
+        return {name: tagged(item, key) for name, item in value.items()}
+    pairs = [[tagged(name, key), tagged(item, key)] for name, item in value.items()]
+    return {"$dict": sorted(pairs, key=lambda pair: canon(pair[0]))}
+
+
+def _tagged_float(value: float) -> dict[str, str]:
+    if not math.isfinite(value):
+        raise ValueError(f"{value!r} has no canonical form; NaN and infinity are refused")
+    return {"$float": repr(value)}
+
+
+def _tagged_object(value: Any, key: bytes) -> Any:
+    if isinstance(value, (SecretStr, SecretBytes)):
+        return _masked(value.get_secret_value(), key)
+    if isinstance(value, SecretValue):
+        return _masked(value.value, key)
+    if isinstance(value, enum.Enum):
+        return {"$enum": [type(value).__qualname__, tagged(value.value, key)]}
+    if isinstance(value, BaseModel):
+        fields = dict(value.__dict__) | (value.__pydantic_extra__ or {})
+        return {"$object": [type(value).__qualname__, _tagged_dict(fields, key)]}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {"$object": [type(value).__qualname__, _tagged_dict(fields, key)]}
+    if isinstance(value, (set, frozenset)):
+        return {"$set": sorted((tagged(item, key) for item in value), key=canon)}
+    for kind, write in _WRITERS:
+        if isinstance(value, kind):
+            return write(value)
+    for base, plain in _BASES:
+        if isinstance(value, base):
+            return tagged(plain(value), key)
+    raise TypeError(f"{type(value).__qualname__} has no canonical form")
+
+
+def _masked(value: Any, key: bytes) -> dict[str, str]:
+    return {"$secret": keyed_hash(key, canon(value))}
+
+
+def _keys_are_ascii(value: Any) -> bool:
+    if type(value) is dict:
+        return all(name.isascii() and _keys_are_ascii(item) for name, item in value.items())
+    if type(value) is list:
+        return all(_keys_are_ascii(item) for item in value)
+    return True
+
+
+def _without_surrogates(value: Any) -> Any:
+    if type(value) is dict:
+        pairs = {_plain_text(name): _without_surrogates(item) for name, item in value.items()}
+        return pairs
+    if type(value) is list:
+        return [_without_surrogates(item) for item in value]
+    if type(value) is str and any("\ud800" <= char <= "\udfff" for char in value):
+        return {"$utf16": value.encode("utf-16-be", "surrogatepass").hex()}
+    return value
+
+
+def _plain_text(name: str) -> str:
+    if any("\ud800" <= char <= "\udfff" for char in name):
+        return "$utf16:" + name.encode("utf-16-be", "surrogatepass").hex()
+    return name
+
+
+def _b64(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
+
+
+_WRITERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (dt.datetime, lambda v: {"$datetime": v.isoformat()}),
+    (dt.date, lambda v: {"$date": v.isoformat()}),
+    (dt.time, lambda v: {"$time": v.isoformat()}),
+    (dt.timedelta, lambda v: {"$timedelta": [v.days, v.seconds, v.microseconds]}),
+    (Decimal, lambda v: _finite_decimal(v)),
+    (Fraction, lambda v: {"$fraction": str(v)}),
+    ((bytes, bytearray, memoryview), lambda v: {"$bytes": _b64(bytes(v))}),
+    (uuid.UUID, lambda v: {"$uuid": str(v)}),
+    (PurePath, lambda v: {"$path": str(v)}),
+    (AnyUrl, lambda v: {"$url": str(v)}),
+    (re.Pattern, lambda v: {"$pattern": [tagged(v.pattern), int(v.flags)]}),
+    (complex, lambda v: {"$complex": [_tagged_float(v.real), _tagged_float(v.imag)]}),
+    (
+        (
+            ipaddress.IPv4Address,
+            ipaddress.IPv6Address,
+            ipaddress.IPv4Network,
+            ipaddress.IPv6Network,
+            ipaddress.IPv4Interface,
+            ipaddress.IPv6Interface,
+        ),
+        lambda v: {"$ip": [type(v).__name__, str(v)]},
+    ),
+)
+
+_BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (str, str),
+    (int, int),
+    (float, float),
+    (Mapping, dict),
+    (list, list),
+    (tuple, list),
+)
+
+
+def _finite_decimal(value: Decimal) -> dict[str, str]:
+    if not value.is_finite():
+        raise ValueError(f"{value!r} has no canonical form; NaN and infinity are refused")
+    return {"$decimal": str(value)}
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "$int": int,
+    "$float": float,
+    "$dict": lambda body: {untagged(name): untagged(item) for name, item in body},
+    "$set": lambda body: {untagged(item) for item in body},
+    "$datetime": dt.datetime.fromisoformat,
+    "$date": dt.date.fromisoformat,
+    "$time": dt.time.fromisoformat,
+    "$timedelta": lambda body: dt.timedelta(days=body[0], seconds=body[1], microseconds=body[2]),
+    "$decimal": Decimal,
+    "$fraction": Fraction,
+    "$bytes": base64.b64decode,
+    "$uuid": uuid.UUID,
+    "$path": lambda body: PurePath(body),
+    "$url": AnyUrl,
+    "$enum": lambda body: untagged(body[1]),
+    "$object": lambda body: untagged(body[1]),
+    "$utf16": lambda body: bytes.fromhex(body).decode("utf-16-be", "surrogatepass"),
+    "$complex": lambda body: complex(untagged(body[0]), untagged(body[1])),
+}

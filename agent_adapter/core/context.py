@@ -1,0 +1,92 @@
+"""`ToolContext`: who calls, in which run, under which ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["ToolContext"]
+
+
+class ToolContext:
+    """The surroundings of one call; a second call needs a context of its own.
+
+    Attributes:
+        call_id: the framework's id of this call; one is made where there is none.
+        run_id: the run the call belongs to; a fresh one per call where none is given.
+        thread_id: the conversation, which may outlive the run.
+        extras: whatever else an integration knows, native ids among them.
+        approval: a one-use token, or a decision that an integration's `bind_context` put here.
+        attempt: 1, or higher when a whole run is run again.
+        parent_call_id: the call whose tool started this one.
+        principal: on whose behalf the call is made.
+        tenant: whose data the call may see; a foreign id answers "not found".
+        reexecutes: the framework runs a call again by itself, under the same native id.
+        bound_by: the integration whose `bind_context` made this context.
+        idempotency_key: the call's one identity, set before the function is entered.
+        deadline: when the call times out, on the event loop's clock; `None` without a time-out.
+        try_number: which retry of this call is running, from 1.
+        call_ref: the executor's own record of the call, set when a call starts.
+    """
+
+    __slots__ = (
+        "approval",
+        "attempt",
+        "bound_by",
+        "call_id",
+        "call_ref",
+        "deadline",
+        "extras",
+        "idempotency_key",
+        "parent_call_id",
+        "principal",
+        "reexecutes",
+        "run_id",
+        "tenant",
+        "thread_id",
+        "try_number",
+        "_sink",
+    )
+
+    def __init__(
+        self,
+        call_id: str | None = None,
+        run_id: str | None = None,
+        thread_id: str | None = None,
+        extras: dict[str, Any] | None = None,
+        approval: Any = None,
+        *,
+        attempt: int = 1,
+        parent_call_id: str | None = None,
+        principal: str | None = None,
+        tenant: str = "",
+        reexecutes: bool = False,
+        bound_by: str | None = None,
+    ) -> None:
+        self.call_id = call_id
+        self.run_id = run_id
+        self.thread_id = thread_id
+        self.extras: dict[str, Any] = {} if extras is None else extras
+        self.approval = approval
+        self.attempt = attempt
+        self.parent_call_id = parent_call_id
+        self.principal = principal
+        self.tenant = tenant
+        self.reexecutes = reexecutes
+        self.bound_by = bound_by
+        self.idempotency_key: str | None = None
+        self.deadline: float | None = None
+        self.try_number = 1
+        self.call_ref: Any = None
+        self._sink: Callable[[Any, ToolContext], None] | None = None
+
+    def emit(self, event: Any) -> None:
+        """Hand `event` to whoever watches the executor; dropped when nobody does."""
+        if self._sink is not None:
+            self._sink(event, self)
+
+    def __repr__(self) -> str:
+        return (
+            f"ToolContext(call_id={self.call_id!r}, run_id={self.run_id!r}, "
+            f"thread_id={self.thread_id!r}, attempt={self.attempt})"
+        )

@@ -1,0 +1,216 @@
+"""Every error the library raises, in one tree.
+
+    AgentAdapterError
+    ├── ToolDefinitionError      a tool cannot be defined as written
+    ├── ToolNotFound             no tool of that name
+    ├── ToolArgsInvalid      *   the arguments do not fit the schema
+    ├── ToolError            *   raised by a tool's author for the model to read: nothing happened
+    │   ├── ToolFailed       *   any other exception of the tool; the original is `__cause__`
+    │   ├── ToolTimeout      *   the tool did not end in its time
+    │   ├── ToolInDoubt      *   a write may or may not have happened: a person decides
+    │   ├── ToolInFlight     *   another live process is running this call
+    │   └── ToolBusy         *   no worker thread is free
+    ├── ApprovalDenied       *   a person, a rule or the absence of both said no
+    │   └── ApprovalExpired  *   the decision or its use came too late
+    ├── ApprovalPending          a person has not decided yet
+    ├── GuardrailBlocked     *   a guard stopped the call or withheld its result
+    ├── RunLimitExceeded     *   the run used up one of its limits
+    ├── StoreError               a store cannot be opened, read or written
+    └── IntegrationError         a framework or plug-in is not what the bridge needs
+        └── MissingDependency    an optional package is not installed
+
+Those marked `*` are shown to the model (`MODEL_VISIBLE_ERRORS`); the others are for the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+__all__ = [
+    "MODEL_VISIBLE_ERRORS",
+    "AgentAdapterError",
+    "ApprovalDenied",
+    "ApprovalExpired",
+    "ApprovalPending",
+    "GuardrailBlocked",
+    "IntegrationError",
+    "MissingDependency",
+    "RunLimitExceeded",
+    "StoreError",
+    "ToolArgsInvalid",
+    "ToolBusy",
+    "ToolDefinitionError",
+    "ToolError",
+    "ToolFailed",
+    "ToolInDoubt",
+    "ToolInFlight",
+    "ToolNotFound",
+    "ToolTimeout",
+    "model_visible_error",
+]
+
+
+class AgentAdapterError(Exception):
+    """Base of every error of this library; `kind` is stable and kebab-case."""
+
+    kind: ClassVar[str] = "agent-adapter-error"
+
+
+class ToolDefinitionError(AgentAdapterError):
+    """A tool cannot be defined as written; the message names the parameter and the reason."""
+
+    kind = "tool-definition-error"
+
+
+class ToolNotFound(AgentAdapterError):
+    """No tool of that name; the message lists near matches."""
+
+    kind = "tool-not-found"
+
+
+class ToolArgsInvalid(AgentAdapterError):
+    """The arguments do not fit the tool's schema.
+
+    `problems` holds one line per field: path, problem, what was expected.
+    """
+
+    kind = "tool-args-invalid"
+
+    def __init__(self, tool: str, problems: Sequence[str]) -> None:
+        super().__init__(tool, tuple(problems))
+        self.tool = tool
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        lines = "\n".join(f"- {problem}" for problem in self.problems)
+        return f"invalid arguments for {self.tool}:\n{lines}"
+
+
+class ToolError(AgentAdapterError):
+    """Raised by a tool's author for the model to read; a promise that nothing happened."""
+
+    kind = "tool-error"
+
+
+class ToolFailed(ToolError):
+    """A tool raised an exception of its own; only its class is named, the original is `__cause__`."""
+
+    kind = "tool-failed"
+
+
+class ToolTimeout(ToolError):
+    """A tool did not end within its `timeout`."""
+
+    kind = "tool-timeout"
+
+
+class ToolInDoubt(ToolError):
+    """A write may or may not have happened and is not repeated; a person resolves it.
+
+    `call_key` names the call for `agent-adapter ledger resolve`. `value` is what the tool returned
+    when only the recording failed; it is for the developer and never reaches a model.
+    """
+
+    kind = "tool-in-doubt"
+
+    def __init__(self, message: str, *, call_key: str | None = None, value: Any = None) -> None:
+        super().__init__(message)
+        self.call_key = call_key
+        self.value = value
+
+
+class ToolInFlight(ToolError):
+    """Another live process is running this very call; wait and ask again."""
+
+    kind = "tool-in-flight"
+
+
+class ToolBusy(ToolError):
+    """Too many worker threads are held by tools that timed out."""
+
+    kind = "tool-busy"
+
+
+class ApprovalDenied(AgentAdapterError):
+    """The call may not run: a person, a rule or the absence of both said no."""
+
+    kind = "approval-denied"
+
+
+class ApprovalExpired(ApprovalDenied):
+    """An approval was not decided, or not used, in its time."""
+
+    kind = "approval-expired"
+
+
+class ApprovalPending(AgentAdapterError):
+    """A person has not decided yet.
+
+    `id` is the record (`apr_…`), or the first of `ids` where several calls wait; `expires_at` is
+    seconds since the epoch, by the store's clock.
+    """
+
+    kind = "approval-pending"
+
+    def __init__(
+        self, id: str, expires_at: float | None = None, *, ids: Sequence[str] | None = None
+    ) -> None:
+        super().__init__(id, expires_at)
+        self.id = id
+        self.expires_at = expires_at
+        self.ids = tuple(ids) if ids is not None else (id,)
+
+    def __str__(self) -> str:
+        return f"approval required: {', '.join(self.ids)}"
+
+
+class GuardrailBlocked(AgentAdapterError):
+    """A guard stopped the call, or withheld the result of one that was done."""
+
+    kind = "guardrail-blocked"
+
+
+class RunLimitExceeded(AgentAdapterError):
+    """The run used up a limit; `limit` is the field of `RunLimits`."""
+
+    kind = "run-limit-exceeded"
+
+    def __init__(self, message: str, *, limit: str | None = None) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
+class StoreError(AgentAdapterError):
+    """A store cannot be opened, read or written; the message names the place and the fix."""
+
+    kind = "store-error"
+
+
+class IntegrationError(AgentAdapterError):
+    """A framework or a plug-in is not what the bridge needs."""
+
+    kind = "integration-error"
+
+
+class MissingDependency(IntegrationError):
+    """An optional package is not installed; the message has the command that installs it."""
+
+    kind = "missing-dependency"
+
+
+MODEL_VISIBLE_ERRORS: tuple[type[AgentAdapterError], ...] = (
+    ToolArgsInvalid,
+    ToolError,
+    ApprovalDenied,
+    GuardrailBlocked,
+    RunLimitExceeded,
+)
+"""The errors a model may read; every other exception is for the program."""
+
+
+def model_visible_error(exc: BaseException) -> dict[str, Any]:
+    """`{"error": {"kind", "message"}}` for a model; a foreign exception shows only its class name."""
+    if isinstance(exc, AgentAdapterError):
+        return {"error": {"kind": exc.kind, "message": str(exc)}}
+    return {"error": {"kind": ToolFailed.kind, "message": type(exc).__name__}}

@@ -1,0 +1,33 @@
+"""Markers for parameters that the library fills in: they never enter a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Depends", "Secret"]
+
+
+class Depends:
+    """`Annotated[T, Depends(provider)]`: the argument is what `provider` gives, never the model.
+
+    `provider` takes nothing or the `ToolContext`, and may be a function, a coroutine function or a
+    (async) generator function, whose code after `yield` runs when the call has been recorded.
+    """
+
+    __slots__ = ("provider",)
+
+    def __init__(self, provider: Callable[..., Any]) -> None:
+        self.provider = provider
+
+    def __repr__(self) -> str:
+        return f"Depends({getattr(self.provider, '__name__', self.provider)!s})"
+
+
+class Secret:
+    """`Annotated[T, Secret()]`: masked wherever the call is recorded, shown or traced."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Secret()"

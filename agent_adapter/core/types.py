@@ -1,0 +1,200 @@
+"""The values that cross rooms: decisions, requests, limits and policies."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agent_adapter.core.errors import ToolDefinitionError
+
+__all__ = [
+    "ApprovalDecision",
+    "ApprovalRequest",
+    "CachePolicy",
+    "Effects",
+    "RetryPolicy",
+    "RunLimits",
+    "Trust",
+    "Verdict",
+    "checked_cost",
+]
+
+Effects = Literal["read", "idempotent", "write"]
+"""What repeating a call does: nothing, nothing under the same key, or everything again."""
+
+Trust = Literal["trusted", "untrusted"]
+"""Whether a tool's result may carry somebody else's instructions."""
+
+Verdict = Literal["approved", "denied", "pending"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalDecision:
+    """What a reviewer said about one call; made by `approve`, `deny` or `pending`.
+
+    `arguments` are the reviewer's edits: `None` leaves the call as it was asked. `record_id` and
+    `expires_at` (seconds since the epoch) belong to decisions kept in a store. `stamp` is set by
+    this library's ports and ties the decision to the one call they were asked about.
+    """
+
+    verdict: Verdict
+    reviewer: str | None = None
+    reason: str | None = None
+    arguments: Mapping[str, Any] | None = None
+    decided_at: float | None = None
+    record_id: str | None = None
+    expires_at: float | None = None
+    stamp: object | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def approve(
+        cls,
+        *,
+        reviewer: str | None = None,
+        reason: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        record_id: str | None = None,
+    ) -> ApprovalDecision:
+        """The call may run, with `arguments` in place of its own when given."""
+        return cls(
+            verdict="approved",
+            reviewer=reviewer,
+            reason=reason,
+            arguments=arguments,
+            decided_at=time.time(),
+            record_id=record_id,
+        )
+
+    @classmethod
+    def deny(
+        cls,
+        *,
+        reviewer: str | None = None,
+        reason: str | None = None,
+        record_id: str | None = None,
+    ) -> ApprovalDecision:
+        """The call may not run; `reason` is shown to the model."""
+        return cls(
+            verdict="denied",
+            reviewer=reviewer,
+            reason=reason,
+            decided_at=time.time(),
+            record_id=record_id,
+        )
+
+    @classmethod
+    def pending(cls, record_id: str, *, expires_at: float | None = None) -> ApprovalDecision:
+        """Nobody has decided yet; the record waits in a store."""
+        return cls(verdict="pending", record_id=record_id, expires_at=expires_at)
+
+    @property
+    def approved(self) -> bool:
+        """Whether the call may run."""
+        return self.verdict == "approved"
+
+    @property
+    def denied(self) -> bool:
+        """Whether the call was refused."""
+        return self.verdict == "denied"
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the decision is still open."""
+        return self.verdict == "pending"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """What a reviewer is asked: exactly the call that will run if they say yes.
+
+    `arguments` is a copy of the validated arguments as JSON values, whole; secrets are masked.
+    `shown` is the same as text in which control, zero-width and bidirectional characters are
+    visible. `reason` says why a person is asked; `earlier` lists writes of the run that a repeat or
+    a diverging attempt would add to. `binding` is the digest that ties the answer to this call.
+    """
+
+    tool: str
+    description: str
+    arguments: dict[str, Any]
+    shown: str
+    call_id: str
+    run_id: str
+    thread_id: str | None
+    call_key: str
+    binding: str
+    fingerprint: str
+    digest: str
+    reason: str
+    effects: Effects = "write"
+    principal: str | None = None
+    requester: str | None = None
+    tenant: str = ""
+    attempt: int = 1
+    tags: tuple[str, ...] = ()
+    taint: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()
+    edits_allowed: bool = True
+    payload: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLimits:
+    """What one run may use, over all processes that work on it; `None` is no limit.
+
+    `max_cost` is in the unit of the tools' `cost`, `max_seconds` counts from the run's first call,
+    `max_depth` is how deep runs started by tools may nest (a top run has depth 1).
+    """
+
+    max_calls: int | None = None
+    max_calls_per_tool: int | None = None
+    max_cost: float | None = None
+    max_seconds: float | None = None
+    max_parallel: int | None = None
+    max_depth: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is None:
+                continue
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not number or not math.isfinite(value) or value < 0:
+                raise ToolDefinitionError(
+                    f"RunLimits.{name} must be a finite number that is not negative, not {value!r}"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often a read or idempotent tool is tried: `attempts` in all, with jittered waits.
+
+    Waits are in seconds and grow from `wait_initial` up to `wait_max`. `on` are the exceptions that
+    are tried again; an error that the model may read is never one of them.
+    """
+
+    attempts: int = 3
+    wait_initial: float = 0.1
+    wait_max: float = 5.0
+    on: tuple[type[Exception], ...] = (Exception,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachePolicy:
+    """How long (`ttl` seconds) and for whom a read tool's result is reused."""
+
+    ttl: float = 300.0
+    scope: Literal["run", "thread", "global"] = "run"
+
+
+def checked_cost(value: Any, where: str) -> float:
+    """`value` as a cost: finite and not negative, else `ToolDefinitionError` naming `where`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ToolDefinitionError(f"{where}: a cost is a number, not {value!r}")
+    if not math.isfinite(value) or value < 0:
+        raise ToolDefinitionError(f"{where}: a cost is finite and not negative, not {value!r}")
+    return float(value)
+
+

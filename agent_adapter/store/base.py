@@ -1,0 +1,122 @@
+"""What a store promises: one writer, atomic operations over named tables, a clock and a key.
+
+An *operation* is a plain function `op(tx) -> value` over a `Transaction`. A store runs it whole or
+not at all, one operation at a time. Everything durable in the library is such a function, so the
+memory store and every database share one logic. An operation must be quick, must do no I/O of its
+own, and may be run again from the start when a batch is rolled back: it keeps nothing outside `tx`.
+
+Conditions (`where`) are mappings. `{"run_id": x}` is equality, `{"due_at <=": x}` compares with
+`<`, `<=`, `>`, `>=` or `!=`, `{"state in": [...]}` is membership, `{"epoch": None}` is SQL's
+`IS NULL`. All of them must hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["Condition", "Operation", "Row", "Store", "Transaction"]
+
+T = TypeVar("T")
+
+Row = dict[str, Any]
+"""Column name to value: `str`, `int`, `float`, `bytes` or `None`."""
+
+Condition = Mapping[str, Any]
+"""Column, optionally with an operator, to value."""
+
+
+class Transaction(Protocol):
+    """The tables inside one operation; see `agent_adapter.store.tables` for what they hold."""
+
+    now: float
+    """Seconds since the epoch by the store's clock; one value per operation."""
+
+    epoch: str
+    """The owner's mark of this process: new at every start and after a fork."""
+
+    key: bytes
+    """The store's secret for keyed hashes and chain heads (32 bytes)."""
+
+    def get(self, table: str, *key: Any) -> Row | None:
+        """The row with that primary key, as a copy."""
+        ...
+
+    def insert(self, table: str, row: Row) -> bool:
+        """Add `row` (missing columns are `None`); `False`, changing nothing, if its key exists."""
+        ...
+
+    def update(self, table: str, where: Condition, values: Row) -> int:
+        """Set `values` in every matching row; how many there were."""
+        ...
+
+    def delete(self, table: str, where: Condition) -> int:
+        """Remove every matching row; how many there were."""
+        ...
+
+    def select(
+        self,
+        table: str,
+        where: Condition | None = None,
+        *,
+        order_by: str | Sequence[str] = (),
+        descending: bool = False,
+        limit: int | None = None,
+    ) -> list[Row]:
+        """Matching rows as copies, in the order of the named columns."""
+        ...
+
+    def count(self, table: str, where: Condition | None = None) -> int:
+        """How many rows match."""
+        ...
+
+    def is_live(self, epoch: str) -> bool:
+        """Whether the process that `epoch` marks still runs."""
+        ...
+
+
+Operation = Callable[[Transaction], T]
+
+
+class Store(Protocol):
+    """Where approvals, calls, the ledger and channels survive; safe to use from several loops and threads."""
+
+    url: str
+    """Where it is, as `open_store` takes it, without a password."""
+
+    durable: bool
+    """Whether what is written survives the process."""
+
+    key: bytes
+    """The store's secret for keyed hashes (32 bytes)."""
+
+    @property
+    def epoch(self) -> str:
+        """The owner's mark of this process: new at every start and after a fork."""
+        ...
+
+    async def write(self, op: Operation[T]) -> T:
+        """Run `op`; its value is handed out only when what it wrote is durable.
+
+        A cancelled caller does not cancel the operation.
+        """
+        ...
+
+    def post(self, op: Operation[Any]) -> None:
+        """Queue `op` without waiting; posts and writes of one thread keep their order.
+
+        An operation that raises is logged. What is posted is lost if the process dies first.
+        """
+        ...
+
+    async def read(self, op: Operation[T]) -> T:
+        """Run `op`, which only reads, over a snapshot that has every write that has returned."""
+        ...
+
+    async def flush(self) -> None:
+        """Return when everything posted so far is durable."""
+        ...
+
+    async def aclose(self) -> None:
+        """Flush, then let go of files and threads; a second call does nothing."""
+        ...

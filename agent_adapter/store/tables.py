@@ -1,0 +1,173 @@
+"""The tables, as data: every store is built from these declarations.
+
+A name, its columns, its primary key and the indexes that look-ups may use. Columns are `text`,
+`int`, `real` (seconds since the epoch where they are times) or `blob`. Structured values are JSON
+text with a version in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["TABLES", "Column", "Kind", "Table"]
+
+Kind = Literal["text", "int", "real", "blob"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; all but those of the primary key may be `None`."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table."""
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    indexes: tuple[tuple[str, ...], ...] = ()
+
+
+def _columns(declared: str) -> tuple[Column, ...]:
+    kinds: dict[str, Kind] = {"text": "text", "int": "int", "real": "real", "blob": "blob"}
+    columns = []
+    for line in declared.split():
+        name, _, kind = line.partition(":")
+        columns.append(Column(name, kinds[kind or "text"]))
+    return tuple(columns)
+
+
+CALLS = Table(
+    "calls",
+    _columns(
+        "call_key tenant run_id tool digest n:int thread_id principal attempt:int last_attempt:int"
+        " call_id parent_call_key effects fingerprint state ending error_kind error_text epoch"
+        " started_at:real finished_at:real arguments result cost:real once_key record_id"
+    ),
+    key=("call_key",),
+    indexes=(
+        ("run_id", "tool", "digest", "n"),
+        ("run_id", "call_id"),
+        ("run_id", "started_at"),
+        ("state", "epoch"),
+        ("ending", "finished_at"),
+        ("once_key",),
+    ),
+)
+"""One row per call that began. `state` is `open` or `done`; `ending` is `ok`, `no-effect`,
+`unknown`, `aborted` or `failed` (a read or idempotent call that raised); `arguments` and `result`
+name rows of `payloads`; `last_attempt` is the latest attempt that issued the call."""
+
+APPROVALS = Table(
+    "approvals",
+    _columns(
+        "id tenant state call_key run_id thread_id tool principal requester fingerprint binding"
+        " digest request payload edited reviewer reason created_at:real decide_by:real"
+        " decided_at:real use_by:real taken_at:real votes_needed:int signature"
+    ),
+    key=("id",),
+    indexes=(
+        ("state", "created_at"),
+        ("call_key",),
+        ("run_id", "tool", "digest"),
+        ("run_id", "state"),
+        ("principal", "state"),
+        ("created_at",),
+    ),
+)
+"""One row per question put to a person. `state` is `pending`, `approved`, `denied`, `taken` or
+`expired`; `request` is the JSON that reviewers see, `payload` and `edited` the bound arguments."""
+
+VOTES = Table(
+    "votes",
+    _columns("approval_id reviewer verdict digest reason at:real"),
+    key=("approval_id", "reviewer"),
+)
+"""One row per reviewer of a record that needs several."""
+
+LEDGER = Table(
+    "ledger",
+    _columns("run_id seq:int at:real kind call_key body:blob hash:blob"),
+    key=("run_id", "seq"),
+    indexes=(("call_key",), ("at",)),
+)
+"""The append-only chain of each run; `hash` is over the previous hash and `body`."""
+
+CHAIN_HEADS = Table("chain_heads", _columns("run_id seq:int hash:blob mac:blob"), key=("run_id",))
+"""The newest link of each chain, under the store's key."""
+
+PAYLOADS = Table(
+    "payloads",
+    _columns("id run_id salt:blob data:blob"),
+    key=("id",),
+    indexes=(("run_id",),),
+)
+"""Arguments and results, apart from the chain so that they can be erased (`data` is then `None`)."""
+
+RUNS = Table(
+    "runs",
+    _columns(
+        "run_id tenant principal root_run_id parent_call_key depth:int started_at:real cancelled:int"
+    ),
+    key=("run_id",),
+    indexes=(("started_at",),),
+)
+"""What is known of a run beyond its calls."""
+
+USAGE = Table(
+    "usage",
+    _columns("run_id tool calls:int cost:real started_at:real"),
+    key=("run_id", "tool"),
+)
+"""What a run used of its limits; the row with `tool` `""` is the sum."""
+
+RESERVATIONS = Table(
+    "reservations",
+    _columns("call_key run_id tool cost:real epoch at:real"),
+    key=("call_key",),
+    indexes=(("run_id",),),
+)
+"""Calls under way that hold a part of their run's limits; those of a dead process expire."""
+
+TAINTS = Table("taints", _columns("scope label at:real"), key=("scope", "label"))
+"""Labels of what a run or a thread has read; `scope` is `run:…` or `thread:…`."""
+
+CACHE = Table(
+    "cache",
+    _columns("key result labels expires_at:real"),
+    key=("key",),
+    indexes=(("expires_at",),),
+)
+"""Results of cached read tools."""
+
+EPOCHS = Table(
+    "epochs",
+    _columns("id host pid:int started_at:real heartbeat_at:real"),
+    key=("id",),
+)
+"""Processes that have opened the store."""
+
+META = Table("meta", _columns("name value"), key=("name",))
+"""Single values: the stop switch among them."""
+
+TABLES: tuple[Table, ...] = (
+    CALLS,
+    APPROVALS,
+    VOTES,
+    LEDGER,
+    CHAIN_HEADS,
+    PAYLOADS,
+    RUNS,
+    USAGE,
+    RESERVATIONS,
+    TAINTS,
+    CACHE,
+    EPOCHS,
+    META,
+)
+"""Every table, in the order in which they are made."""
