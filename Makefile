@@ -1,0 +1,59 @@
+# Everything here works on a machine that has Python 3.11 or newer and pip, and nothing else:
+# uv is taken from PATH, or installed by pip into .uv/; the environment is .venv/, from uv.lock.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+
+BIN := .venv/bin
+UV = $$(sh tools/find-uv.sh)
+STAMP := .venv/.synced
+JOBS ?= 2
+
+# The lock decides what is installed, whatever the machine's pip is told.
+unexport PIP_CONSTRAINT PIP_REQUIRE_VIRTUALENV PYTHONPATH PYTHONHOME VIRTUAL_ENV UV_PROJECT_ENVIRONMENT
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Create .venv from uv.lock, with everything
+
+$(STAMP): pyproject.toml uv.lock tools/find-uv.sh tools/sync.sh
+	@sh tools/sync.sh
+	@touch $(STAMP)
+
+demo: $(STAMP) ## Run the story: two frameworks, one held call, one ledger
+	@$(BIN)/agent-adapter demo
+
+test: lint types $(STAMP) ## Run everything that must pass: lint, types, every test
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -m slow
+
+lint: $(STAMP) ## Check style, format, layers and change notes
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(STAMP) ## Check types strictly
+	$(BIN)/mypy
+
+format: $(STAMP) ## Put the code into the house's format
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## Measure side by side with the frameworks' own tools
+	$(BIN)/python -m benchmarks
+
+agentdojo: $(STAMP) ## Replay AgentDojo's 97 user tasks through each framework
+	$(BIN)/python -m workloads.agentdojo
+
+docs: $(STAMP) ## Build the documentation into site/, warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+nox: $(STAMP) ## Run the nox sessions, each in a fresh environment
+	PATH="$$(dirname "$(UV)"):$$PATH" $(BIN)/nox
+
+clean: ## Remove what was built, not what was written
+	rm -rf .venv .uv .nox site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+
+.PHONY: help setup demo test lint types format bench agentdojo docs nox clean

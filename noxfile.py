@@ -1,0 +1,84 @@
+"""The project's sessions, each in an environment of its own."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.error_on_external_run = True
+nox.options.sessions = ["lint", "types", "tests", "contract", "plugin", "wheel"]
+
+ROOT = Path(__file__).parent
+PLUGIN = ROOT / "tests" / "fixtures" / "demo_integration"
+GROUPS = nox.project.dependency_groups(nox.project.load_toml(ROOT / "pyproject.toml"), "test")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, format and layers."""
+    session.install("-e", ".", "ruff", "import-linter")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types strictly, with the frameworks installed."""
+    session.install("-e", ".[ag2,agno]", *GROUPS, "mypy", "nox", "types-jsonschema")
+    session.run("mypy")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run what needs no framework, with no framework installed."""
+    session.install("-e", ".", *GROUPS)
+    session.run("python", "-m", "pytest", "-m", "not contract", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("framework", ["ag2", "agno"])
+def contract(session: nox.Session, framework: str) -> None:
+    """Run one integration's contract with only its own framework installed."""
+    session.install("-e", f".[{framework}]", *GROUPS)
+    paths = sorted(str(path) for path in ROOT.glob(f"tests/integrations/test_{framework}_*.py"))
+    if not paths:
+        session.error(f"no test file tests/integrations/test_{framework}_*.py")
+    session.run("python", "-m", "pytest", "-m", "contract", *paths, *session.posargs)
+
+
+@nox.session
+def plugin(session: nox.Session) -> None:
+    """Build the demo plug-in, install it as its users would, and run its own tests."""
+    dist = Path(session.create_tmp()) / "dist"
+    _build(session, ROOT, dist)
+    _build(session, PLUGIN, dist)
+    session.install(*GROUPS, *(str(wheel) for wheel in sorted(dist.glob("*.whl"))))
+    tests = Path(session.create_tmp()) / "plugin-tests"
+    shutil.rmtree(tests, ignore_errors=True)
+    # Outside the source tree, so that only what was installed can be imported.
+    shutil.copytree(PLUGIN / "tests", tests / "tests")
+    session.chdir(tests)
+    session.run("python", "-m", "pytest", "-p", "no:cacheprovider", "tests", *session.posargs)
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Build the wheel, install it in a clean environment, import it and run its command."""
+    dist = Path(session.create_tmp()) / "dist"
+    _build(session, ROOT, dist)
+    session.install(*(str(path) for path in dist.glob("*.whl")))
+    session.chdir(dist)
+    session.run("python", "-c", "import agent_adapter as aa; print(aa.__version__, aa.__file__)")
+    session.run("agent-adapter", "--help")
+    session.run("agent-adapter", "integrations")
+
+
+def _build(session: nox.Session, source: Path, dist: Path) -> None:
+    """Build the wheel of one project into a folder."""
+    session.install("build", "hatchling")
+    session.run("python", "-m", "build", "--wheel", "--outdir", str(dist), str(source), silent=True)
