@@ -16,6 +16,9 @@
     ├── GuardrailBlocked     *   a guard stopped the call or withheld its result
     ├── RunLimitExceeded     *   the run used up one of its limits
     ├── StoreError               a store cannot be opened, read or written
+    ├── NetworkError             something about channels and their participants
+    │   ├── ProtocolError        a message or a channel breaks the channel's rules: nothing is written
+    │   └── WorkflowGraphError   a transition graph cannot be built, loaded or evaluated
     └── IntegrationError         a framework or plug-in is not what the bridge needs
         └── MissingDependency    an optional package is not installed
 
@@ -36,6 +39,8 @@ __all__ = [
     "GuardrailBlocked",
     "IntegrationError",
     "MissingDependency",
+    "NetworkError",
+    "ProtocolError",
     "RunLimitExceeded",
     "StoreError",
     "ToolArgsInvalid",
@@ -47,6 +52,7 @@ __all__ = [
     "ToolInFlight",
     "ToolNotFound",
     "ToolTimeout",
+    "WorkflowGraphError",
     "model_visible_error",
 ]
 
@@ -185,6 +191,24 @@ class StoreError(AgentAdapterError):
     """A store cannot be opened, read or written; the message names the place and the fix."""
 
     kind = "store-error"
+
+
+class NetworkError(AgentAdapterError):
+    """Base of the errors about channels and their participants."""
+
+    kind = "network-error"
+
+
+class ProtocolError(NetworkError):
+    """A message or a channel breaks the channel's rules; nothing was written."""
+
+    kind = "protocol-error"
+
+
+class WorkflowGraphError(NetworkError):
+    """A transition graph cannot be built, loaded or evaluated; the message names the place and the fix."""
+
+    kind = "workflow-graph-error"
 
 
 class IntegrationError(AgentAdapterError):
