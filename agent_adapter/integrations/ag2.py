@@ -1,0 +1,307 @@
+"""AG2 1.x: each tool as an `ag2.tools.types.FunctionTool`, a port's approval as tool middleware.
+
+This is the `ag2` package (`from ag2 import Agent`), neither autogen 0.2 nor Microsoft AutoGen 0.7.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.errors import (
+    MODEL_VISIBLE_ERRORS,
+    AgentAdapterError,
+    ApprovalPending,
+    ToolArgsInvalid,
+    model_visible_error,
+)
+from agent_adapter.core.results import plain_result
+from agent_adapter.core.routing import Finish, Handoff
+from agent_adapter.exec.defaults import runner_for
+from agent_adapter.exec.gate import Gate
+from agent_adapter.integrations._surface import check_surface
+from agent_adapter.integrations.base import IntegrationBase
+
+if TYPE_CHECKING:
+    from ag2.annotations import Context
+    from ag2.events import ToolCallEvent, ToolResultEvent
+    from ag2.middleware import ToolMiddleware
+    from ag2.tools.types import FunctionTool
+
+    from agent_adapter.core.ports import ApprovalPort, ToolRunner
+    from agent_adapter.core.registry import ToolRegistry
+    from agent_adapter.core.tool import ToolSpec
+
+__all__ = ["INTEGRATION", "Ag2Integration", "ag2_tool", "ag2_tools"]
+
+_Execution = Callable[[Any, Any], Awaitable[Any]]
+_Key = tuple[str, Any, int]
+
+# Every name of AG2 that this module reads; a release without one of them is refused by name.
+_READS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("ag2.events", ("ToolCallEvent", "ToolErrorEvent", "ToolResult", "ToolResultEvent")),
+    ("ag2.exceptions", ("HumanInputError",)),
+    ("ag2.tools.types", ("FunctionTool",)),
+    ("ag2.utils", ("build_model",)),
+)
+
+
+def ag2_tool(
+    spec: ToolSpec,
+    *,
+    executor: ToolRunner | None = None,
+    approval: ApprovalPort | None = None,
+    middleware: Iterable[ToolMiddleware] = (),
+    allow_edits: bool = False,
+) -> FunctionTool:
+    """One AG2 tool that runs `spec` through the executor.
+
+    `middleware` is extra AG2 tool middleware, outermost first. With `approval`, a gate inside of it
+    asks that port about each call whose confirm rule says yes; `allow_edits` lets the port change
+    the arguments (else a decision with edits is a denial).
+
+    Raises:
+        MissingDependency: AG2 is not installed.
+        IntegrationError: AG2 is outside the supported range, or lacks a name this module reads.
+        TypeError: `approval` is not an `ApprovalPort`.
+    """
+    _check_ag2()
+    runner = runner_for(executor)
+    tokens: dict[_Key, Any] = {}
+    layers = tuple(middleware)
+    if approval is not None:
+        _require_port(approval)
+        if spec.confirm is not False:
+            layers = (*layers, _gate(spec, Gate(runner, approval), tokens, allow_edits))
+    tool: FunctionTool = _bridge_class()(spec, _call(spec, runner, tokens), layers)
+    return tool
+
+
+def ag2_tools(
+    registry: ToolRegistry,
+    *,
+    executor: ToolRunner | None = None,
+    approval: ApprovalPort | None = None,
+    middleware: Iterable[ToolMiddleware] = (),
+    allow_edits: bool = False,
+) -> list[FunctionTool]:
+    """One `ag2_tool` per tool of `registry` that is exported to `ag2`, in its order."""
+    layers = tuple(middleware)
+    return [
+        ag2_tool(
+            spec,
+            executor=executor,
+            approval=approval,
+            middleware=layers,
+            allow_edits=allow_edits,
+        )
+        for spec in registry.for_target("ag2")
+    ]
+
+
+class Ag2Integration(IntegrationBase):
+    """AG2 as a target: `get_integration("ag2")`."""
+
+    name = "ag2"
+    requires = ("ag2",)
+    extra = "ag2"
+    call_id_fields = ("id",)
+
+    def export_tool(self, spec: ToolSpec, *, executor: ToolRunner | None = None) -> FunctionTool:
+        """The `ag2_tool` of `spec`; the executor's own port decides about confirm tools."""
+        return ag2_tool(spec, executor=executor)
+
+    def bind_context(self, native: Any) -> ToolContext:
+        """A context for a `ToolCallEvent`; for `(event, context)` the stream is the run."""
+        event, context = native if isinstance(native, tuple) else (native, None)
+        if context is None:
+            return super().bind_context(event)
+        return _bind(event, str(context.stream.id))
+
+
+INTEGRATION = Ag2Integration()
+
+
+@cache
+def _check_ag2() -> None:
+    check_surface("ag2", "ag2", _READS)
+
+
+def _require_port(approval: object) -> None:
+    if not callable(getattr(approval, "request", None)):
+        raise TypeError(
+            f"approval must be an ApprovalPort (it has `async request(request)`), not "
+            f"{type(approval).__name__}; wrap a reviewer function in CallbackApproval(...)"
+        )
+
+
+def _bind(event: ToolCallEvent, stream_id: str) -> ToolContext:
+    # A stream outlives a pause and a restart of the turn, the call id does not.
+    return ToolContext(event.id or None, stream_id, stream_id, bound_by="ag2")
+
+
+def _arguments(spec: ToolSpec, event: ToolCallEvent) -> Mapping[str, Any]:
+    """The call's arguments as the JSON object they must be; parsed once per event."""
+    try:
+        args = event.serialized_arguments
+    except (ValueError, TypeError, RecursionError):
+        raise ToolArgsInvalid(
+            spec.name, ["(arguments): not valid JSON (expected a JSON object)"]
+        ) from None
+    if not isinstance(args, dict):
+        raise ToolArgsInvalid(
+            spec.name,
+            [f"(arguments): a JSON {_json_kind(args)} (expected a JSON object)"],
+        )
+    return args
+
+
+def _json_kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    kinds = {list: "array", str: "string", int: "number", float: "number", type(None): "null"}
+    return kinds.get(type(value), "value")
+
+
+def _call(spec: ToolSpec, runner: ToolRunner, tokens: dict[_Key, Any]) -> _Execution:
+    """The tool's own step: one call through `runner`, any error as AG2's error event.
+
+    A closure, because AG2 deep-copies tools when an agent registers them: copies of a function
+    share what it closes over, copies of an object would bring an executor of their own.
+    """
+    from ag2.events import ToolResult, ToolResultEvent
+    from ag2.exceptions import HumanInputError
+
+    run_spec = runner.run_spec
+
+    async def call(event: ToolCallEvent, context: Context) -> ToolResultEvent:
+        try:
+            args = _arguments(spec, event)
+            ctx = _bind(event, str(context.stream.id))
+            if tokens:
+                ctx.approval = tokens.pop((ctx.run_id or "", event.id, id(event)), None)
+            value = await run_spec(spec, args, ctx, call_id=ctx.call_id)
+            return ToolResultEvent(
+                parent_id=event.id, name=event.name, result=ToolResult(_sendable(value))
+            )
+        except HumanInputError:
+            raise  # AG2's channel to its human broke: AG2 ends the turn, no tool failed
+        except ApprovalPending as exc:
+            return _waiting(event, exc)
+        except Exception as exc:
+            return _failure(event, exc)
+
+    return call
+
+
+def _gate(spec: ToolSpec, gate: Gate, tokens: dict[_Key, Any], allow_edits: bool) -> ToolMiddleware:
+    """Tool middleware that asks the port and leaves a one-use token for the call it lets by."""
+    from ag2.exceptions import HumanInputError
+
+    async def approval_gate(call_next: _Execution, event: ToolCallEvent, context: Context) -> Any:
+        grant = None
+        key: _Key | None = None
+        try:
+            args = _arguments(spec, event)
+            ctx = _bind(event, str(context.stream.id))
+            # The event object is part of the key: models reuse call ids within one stream.
+            key = (ctx.run_id or "", event.id, id(event))
+            # The port and what runs after it get their own copy each.
+            grant = await gate.ask(spec, copy.deepcopy(args), ctx, edits_allowed=allow_edits)
+            if grant.token is not None:
+                tokens[key] = grant.token
+            return await call_next(event, context)
+        except HumanInputError:
+            raise
+        except ApprovalPending as exc:
+            return _waiting(event, exc)
+        except Exception as exc:
+            return _failure(event, exc)
+        finally:
+            if key is not None:
+                tokens.pop(key, None)
+            if grant is not None:
+                grant.drop()
+
+    return approval_gate
+
+
+_PLAIN = (str, int, bool, type(None))
+
+
+def _sendable(value: Any) -> Any:
+    """Text as text, AG2's own values and routing values as they are, all else as JSON values."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if isinstance(value, (Handoff, Finish)) or kind.__module__.partition(".")[0] == "ag2":
+        return value  # read by whoever runs the turn; AG2's clients write them as JSON
+    return json.loads(plain_result(value))
+
+
+def _waiting(event: ToolCallEvent, pending: ApprovalPending) -> ToolResultEvent:
+    from ag2.events import ToolResultEvent
+
+    return ToolResultEvent.from_call(event, result=str(pending))
+
+
+def _failure(event: ToolCallEvent, error: Exception) -> ToolResultEvent:
+    """AG2's error event without AG2's traceback: the model reads kind and message only."""
+    from ag2.events import ToolErrorEvent, ToolResult
+
+    shown = model_visible_error(error)
+    if isinstance(error, AgentAdapterError) and not isinstance(error, MODEL_VISIBLE_ERRORS):
+        shown = {"error": {"kind": error.kind, "message": type(error).__name__}}
+    return ToolErrorEvent(
+        parent_id=event.id,
+        name=event.name,
+        error=error,
+        result=ToolResult(json.dumps(shown, ensure_ascii=False)),
+    )
+
+
+@cache
+def _bridge_class() -> Any:
+    """The `FunctionTool` whose entry method is ours, so AG2 neither coerces nor drops arguments."""
+    from ag2.tools.types import FunctionTool
+    from ag2.utils import build_model
+
+    async def placeholder() -> None:
+        """Stand in for the call model, which the overridden entry method never runs."""
+
+    model = build_model(placeholder, serialize_result=False)
+
+    class BridgeTool(FunctionTool):
+        """An exported tool; its copies share the spec, the executor and the gate's tokens."""
+
+        __slots__ = ("_call", "_source")
+
+        def __init__(
+            self, spec: ToolSpec, call: _Execution, middleware: tuple[ToolMiddleware, ...]
+        ) -> None:
+            super().__init__(
+                model,
+                name=spec.name,
+                description=spec.description,
+                schema=spec.json_schema(),  # a copy of its own: AG2 removes `title` from it
+                middleware=middleware,
+            )
+            self._call = call
+            # AG2 grants "always" by source, so two tools of one name must not share one.
+            self._source = f"agent_adapter:{spec.name}:{uuid.uuid4().hex}"
+
+        @property
+        def source(self) -> str:
+            """The implementation behind this tool, shared by its copies and by no other tool."""
+            return self._source
+
+        def __call__(self, event: ToolCallEvent, context: Context) -> Any:
+            """Run one call; an awaitable result or error event."""
+            return self._call(event, context)
+
+    return BridgeTool
