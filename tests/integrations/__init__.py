@@ -1,0 +1,1 @@
+"""Tests of the integrations, and the contract kit they all pass."""
