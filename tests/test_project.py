@@ -43,7 +43,7 @@ def test_version_is_the_distribution_s() -> None:
 
 @pytest.mark.parametrize("name", _integrations())
 def test_integration_is_whole(name: str) -> None:
-    """An integration has a module, an extra, an entry point, a contract test, an example, a page."""
+    """An integration has a module, extra, entry point, contract test, example and page."""
     wanted = [
         f"agent_adapter/integrations/{name}.py",
         f"tests/integrations/test_{name}_contract.py",
