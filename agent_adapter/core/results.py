@@ -1,0 +1,161 @@
+"""Results as bytes for a record, and as text for a model."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic_core import from_json, to_json
+
+from agent_adapter.core.canonical import canon, tagged, untagged
+from agent_adapter.core.routing import Finish, Handoff
+
+__all__ = ["OPAQUE", "ResultCodec", "ResultTag", "plain_result"]
+
+ResultTag = Literal["tagged", "typed", "typed-fields", "handoff", "finish", "opaque"]
+"""How a recorded result is to be read."""
+
+OPAQUE = "opaque"
+"""The tag of a result that cannot be written: only its class is known."""
+
+_CONFIG = ConfigDict(
+    ser_json_bytes="base64",
+    val_json_bytes="base64",
+    ser_json_inf_nan="constants",
+    arbitrary_types_allowed=True,
+)
+_ROUTES: dict[str, type[Handoff] | type[Finish]] = {"handoff": Handoff, "finish": Finish}
+_SIMPLE = (str, bool, type(None))
+
+
+class ResultCodec:
+    """Writes a tool's results and reads them back, by the return annotation where that is exact.
+
+    A result that comes back changed through its annotation is written with tags instead; one that
+    cannot be written at all gets the tag `opaque`, with the name of its class.
+    """
+
+    __slots__ = ("_adapter", "_annotation")
+
+    def __init__(self, annotation: Any) -> None:
+        self._annotation = annotation
+        self._adapter: TypeAdapter[Any] | None = None
+
+    def encode(self, value: Any) -> tuple[str, bytes]:
+        """`value` as a tag and bytes; never raises for a value, whatever it is."""
+        kind = type(value)
+        if kind in _SIMPLE:
+            return _tagged_or_opaque(value)
+        if kind is Handoff:
+            return "handoff", to_json([value.target, value.reason])
+        if kind is Finish:
+            return "finish", to_json([value.summary, value.reason])
+        if self._annotation is not None:
+            written = self._typed(value)
+            if written is not None:
+                return written
+        return _tagged_or_opaque(value)
+
+    def decode(self, tag: str, data: bytes) -> Any:
+        """The value that `encode` wrote; an opaque one is its class name."""
+        if tag in _ROUTES:
+            return _ROUTES[tag](*from_json(data))
+        if tag == "typed":
+            return self._types().validate_json(data)
+        plain = untagged(from_json(data))
+        return self._types().validate_python(plain) if tag == "typed-fields" else plain
+
+    def _types(self) -> TypeAdapter[Any]:
+        if self._adapter is None:
+            try:
+                self._adapter = TypeAdapter(self._annotation, config=_CONFIG)
+            except Exception:  # models bring a configuration of their own
+                self._adapter = TypeAdapter(self._annotation)
+        return self._adapter
+
+    def _typed(self, value: Any) -> tuple[str, bytes] | None:
+        """`value` by its annotation if it comes back the same, else `None`."""
+        for tag in ("typed", "typed-fields"):
+            try:
+                data = (
+                    self._types().dump_json(value, warnings="error", round_trip=True)
+                    if tag == "typed"
+                    else to_json(_tagged(value))
+                )
+                if _same(self.decode(tag, data), value):
+                    return tag, data
+            except Exception:  # the annotation does not describe this value
+                continue
+        return None
+
+
+def plain_result(value: Any) -> str:
+    """`value` as JSON text for a model; NaN is `"NaN"`, what JSON cannot say is a class name."""
+    try:
+        return to_json(
+            value, bytes_mode="base64", inf_nan_mode="strings", fallback=_class_name
+        ).decode()
+    except Exception:
+        return _rescued(value)
+
+
+def _rescued(value: Any) -> str:
+    """Text for a value that could not be written whole: lone surrogates, cycles, failing code."""
+    try:
+        return to_json(_replaced(value, 0), inf_nan_mode="strings", fallback=_class_name).decode()
+    except Exception:
+        return to_json(_class_name(value)).decode()
+
+
+def _replaced(value: Any, depth: int) -> Any:
+    if depth > 50:
+        return _class_name(value)
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_replaced(str(k), 0): _replaced(item, depth + 1) for k, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_replaced(item, depth + 1) for item in value]
+    if isinstance(value, BaseModel):
+        return _replaced(dict(value), depth)
+    return value
+
+
+def _class_name(value: Any) -> str:
+    return type(value).__qualname__
+
+
+def _tagged_or_opaque(value: Any) -> tuple[str, bytes]:
+    try:
+        data = to_json(_tagged(value))
+    except Exception:
+        data = b""
+    # A secret is written as a hash and would not come back.
+    if not data or b'"$secret"' in data:
+        return OPAQUE, to_json(_class_name(value))
+    return "tagged", data
+
+
+def _tagged(value: Any) -> Any:
+    """As `canonical.tagged`, with the infinities and NaN that a result may hold."""
+    kind = type(value)
+    if kind is float:
+        return {"$float": repr(value)}
+    if kind is list or kind is tuple:
+        return [_tagged(item) for item in value]
+    if kind is dict and all(type(name) is str and not name.startswith("$") for name in value):
+        return {name: _tagged(item) for name, item in value.items()}
+    if kind is str:
+        value.encode()
+    return tagged(value)
+
+
+def _same(back: Any, value: Any) -> bool:
+    if type(back) is not type(value):
+        return False
+    try:
+        return canon(back) == canon(value)
+    except (TypeError, ValueError):
+        both_nan = isinstance(value, float) and math.isnan(value) and math.isnan(back)
+        return bool(back == value) or both_nan

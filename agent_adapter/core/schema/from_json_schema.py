@@ -1,0 +1,158 @@
+"""Arguments of a foreign tool, checked against the JSON Schema it came with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import SchemaError
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
+from pydantic_core import from_json, to_json
+
+from agent_adapter.core.errors import ToolArgsInvalid, ToolDefinitionError
+from agent_adapter.core.schema.annotations import Resolver
+from agent_adapter.core.schema.dialects import neutral
+from agent_adapter.core.schema.injection import Injection, injection_of
+from agent_adapter.core.validation import path_text, unknown_argument, unwritable
+from agent_adapter.core.written import SecretWriter, in_clear, json_ready
+
+__all__ = ["SchemaCheck", "injected_by_annotation"]
+
+_SHOWN = 80
+
+
+class SchemaCheck:
+    """Arguments checked by a JSON Schema (2020-12, or the draft that `$schema` names)."""
+
+    __slots__ = ("_validator", "schema")
+
+    def __init__(self, tool: str, schema: Mapping[str, Any]) -> None:
+        self.schema: Mapping[str, Any] = _checked_schema(tool, schema)
+        kind = validator_for(self.schema, default=jsonschema.Draft202012Validator)
+        try:
+            kind.check_schema(self.schema)
+        except SchemaError as exc:
+            where = path_text(tuple(exc.path))
+            raise ToolDefinitionError(
+                f"tool {tool!r}: its JSON Schema is invalid at {where}: {exc.message}"
+            ) from exc
+        self._validator: Validator = kind(self.schema)
+
+    def validate(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """A copy of `args` as JSON values; `ToolArgsInvalid` has one line per field."""
+        try:
+            copied = _json_copy(args)
+            problems = self._problems(copied)
+        except Exception as exc:
+            problems = [_refusal(args, exc)]
+        if problems:
+            raise ToolArgsInvalid(tool, problems)
+        return copied
+
+    def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:
+        """`values` as JSON-able Python; a foreign tool's names are the schema's."""
+        return {name: json_ready(value, secret) for name, value in values.items()}
+
+    def public_name(self, parameter: str) -> str:
+        """`parameter` itself."""
+        return parameter
+
+    def _problems(self, args: dict[str, Any]) -> list[str]:
+        found: dict[str, None] = {}
+        for error in self._validator.iter_errors(args):
+            for line in _lines(error, args):
+                found.setdefault(line)
+        return list(found)
+
+
+def injected_by_annotation(name: str, fn: Callable[..., Any]) -> tuple[Injection, ...]:
+    """The parameters of `fn` that the library fills in; the others are the foreign tool's own."""
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    resolver = Resolver(name, fn)
+    found = []
+    for parameter in parameters:
+        if parameter.annotation is inspect.Parameter.empty:
+            continue
+        try:
+            annotation = resolver.resolve(f"parameter {parameter.name!r}", parameter.annotation)
+        except ToolDefinitionError:
+            continue  # not a type of ours: the caller's schema describes this parameter
+        injection = injection_of(parameter.name, annotation)
+        if injection is not None:
+            found.append(injection)
+    return tuple(found)
+
+
+def _checked_schema(tool: str, schema: Any) -> dict[str, Any]:
+    if not isinstance(schema, Mapping):
+        raise ToolDefinitionError(
+            f"tool {tool!r}: its JSON Schema is an object, not {type(schema).__name__}"
+        )
+    copied = neutral(schema)
+    kind = copied.setdefault("type", "object")
+    if kind != "object":
+        raise ToolDefinitionError(
+            f"tool {tool!r}: its JSON Schema describes {kind!r}; arguments are always an 'object'"
+        )
+    try:
+        to_json(copied)
+    except Exception as exc:
+        raise ToolDefinitionError(
+            f"tool {tool!r}: its JSON Schema holds something that is not JSON ({exc})"
+        ) from exc
+    return copied
+
+
+def _json_copy(args: Any) -> dict[str, Any]:
+    if not isinstance(args, Mapping):
+        raise TypeError("arguments are not an object")
+    if not all(isinstance(name, str) for name in args):
+        raise TypeError("argument names are strings")
+    data = to_json(json_ready(args), bytes_mode="base64")
+    copied: dict[str, Any] = from_json(data, allow_inf_nan=False)
+    return copied
+
+
+def _refusal(args: Any, exc: Exception) -> str:
+    if not isinstance(args, Mapping):
+        return f"arguments: got {type(args).__name__} (expected an object with string keys)"
+    for name in args:
+        if not isinstance(name, str):
+            return unknown_argument(name, ())
+    if "at line" in str(exc):
+        return "arguments: NaN and infinity are not JSON (expected finite numbers)"
+    return unwritable(exc)
+
+
+def _lines(error: jsonschema.ValidationError, args: dict[str, Any]) -> list[str]:
+    path = tuple(error.absolute_path)
+    if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
+        known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
+        extra = [name for name in error.instance if name not in known]
+        prefix = path_text(path) + "." if path else ""
+        return [prefix + unknown_argument(name, known) for name in extra]
+    if error.validator == "required" and isinstance(error.instance, Mapping):
+        missing = [name for name in error.validator_value if name not in error.instance]
+        return [
+            f"{path_text((*path, name))}: is missing (expected {_expected(error.schema, name)})"
+            for name in missing
+        ]
+    message = error.message if len(error.message) <= 3 * _SHOWN else error.message[:_SHOWN] + "…"
+    return [f"{path_text(path)}: {message} (expected {_rule(error)})"]
+
+
+def _expected(schema: Any, name: str) -> str:
+    node = schema.get("properties", {}).get(name, {}) if isinstance(schema, Mapping) else {}
+    kind = node.get("type") if isinstance(node, Mapping) else None
+    return str(kind) if kind else "a value that the schema allows"
+
+
+def _rule(error: jsonschema.ValidationError) -> str:
+    value = str(error.validator_value)
+    return f"{error.validator} {value if len(value) <= _SHOWN else value[:_SHOWN] + '…'}"

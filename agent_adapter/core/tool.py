@@ -1,0 +1,256 @@
+"""`ToolSpec`: one tool, compiled once; every call reads it and none changes it."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
+from pydantic_core import to_json, to_jsonable_python
+
+from agent_adapter.core.canonical import SecretValue, digest, tagged
+from agent_adapter.core.collecting import entry_of
+from agent_adapter.core.errors import ToolDefinitionError
+from agent_adapter.core.injecting import injected_values
+from agent_adapter.core.policy import checked_name, checked_policy
+from agent_adapter.core.results import ResultCodec
+from agent_adapter.core.schema.dialects import neutral
+from agent_adapter.core.schema.from_function import Collects, collects, read_function, runs_async
+from agent_adapter.core.schema.from_json_schema import SchemaCheck, injected_by_annotation
+from agent_adapter.core.schema.injection import Injection, register_injection
+from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust
+from agent_adapter.core.validation import ArgumentCheck, ModelCheck
+
+if TYPE_CHECKING:
+    from agent_adapter.core.context import ToolContext
+
+__all__ = ["SPEC_ATTRIBUTE", "Confirm", "Injection", "ToolSpec", "register_injection", "spec_of"]
+
+Confirm = bool | Literal["tainted"] | Callable[[Any, Any], Any]
+"""When a person is asked: always, never, in a tainted run, or as `(args, ctx) -> bool` says."""
+
+SPEC_ATTRIBUTE = "__agent_adapter_spec__"
+"""The attribute under which a decorated function carries its `ToolSpec`."""
+
+_POLICY = (
+    "targets confirm effects trust egress timeout retries cache cost tags version once_key"
+).split()
+_REPLACEABLE = frozenset(_POLICY) | {"name", "description"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
+class ToolSpec:
+    """One tool: what a model sees, the function, and the policy of its calls.
+
+    Made by `from_function` (or the `tool` decorators) and `from_json_schema`; equal only to itself.
+    `timeout` is in seconds, `cost` in the unit of `RunLimits.max_cost`, `targets=None` means every
+    integration. `injected` are the parameters no model can supply, `secrets` those that are masked.
+    `plain` says that the arguments are only JSON's own types, so that their digest cannot drift.
+    `collects` names the kind of a generator function, whose result is the list of its items.
+    """
+
+    name: str
+    description: str
+    fn: Callable[..., Any]
+    parameters: type[BaseModel] | None = field(default=None, repr=False)
+    targets: frozenset[str] | None = None
+    confirm: Confirm = False
+    effects: Effects = "write"
+    trust: Trust = "trusted"
+    egress: bool = False
+    timeout: float | None = None
+    retries: RetryPolicy | None = None
+    cache: CachePolicy | None = None
+    cost: float | Callable[[Any], float] | None = None
+    tags: tuple[str, ...] = ()
+    version: str | None = None
+    once_key: Callable[[Any], str] | None = None
+    is_async: bool = field(default=False, repr=False)
+    collects: Collects | None = field(default=None, repr=False)
+    injected: tuple[Injection, ...] = field(default=(), repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    plain: bool = field(default=False, repr=False)
+    arguments: ArgumentCheck = field(repr=False)
+    result: ResultCodec = field(repr=False)
+    entry: Callable[..., Any] = field(repr=False)
+    _fingerprint: str | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        if not isinstance(self.description, str) or not self.description.strip():
+            raise ToolDefinitionError(
+                f"tool {self.name!r} has no description; write a docstring or give `description=`, "
+                "since a model chooses by it"
+            )
+        policy = checked_policy(self.name, {key: getattr(self, key) for key in _POLICY})
+        for key, value in policy.items():
+            object.__setattr__(self, key, value)
+
+    @classmethod
+    def from_function(
+        cls,
+        fn: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        **policy: Any,
+    ) -> ToolSpec:
+        """The tool that `fn` is; `ToolDefinitionError` names what cannot be used as written."""
+        chosen = checked_name(name if name is not None else _name_of(fn))
+        _refuse_unknown(chosen, policy)
+        read = read_function(chosen, fn)
+        text = description if description is not None else read.doc.description
+        check = ModelCheck(
+            read.model,
+            read.schema,
+            fields=read.fields,
+            secrets=read.secrets,
+            plain=read.plain,
+            closed=read.closed,
+        )
+        return cls(
+            name=chosen,
+            description=text,
+            fn=fn,
+            parameters=read.model,
+            is_async=runs_async(fn),
+            collects=collects(fn),
+            injected=read.injected,
+            secrets=read.secrets,
+            plain=read.plain,
+            arguments=check,
+            result=ResultCodec(None if collects(fn) else read.returns),
+            entry=entry_of(fn, collects(fn)),
+            **policy,
+        )
+
+    @classmethod
+    def from_json_schema(
+        cls,
+        name: str,
+        description: str,
+        schema: Mapping[str, Any],
+        fn: Callable[..., Any],
+        **policy: Any,
+    ) -> ToolSpec:
+        """A foreign tool: arguments are checked by `schema` and given to `fn` by keyword.
+
+        Unless said otherwise its results are untrusted and it counts as sending data out.
+        """
+        chosen = checked_name(name)
+        _refuse_unknown(chosen, policy)
+        if not callable(fn):
+            raise ToolDefinitionError(f"tool {chosen!r}: fn is {fn!r}, which cannot be called")
+        return cls(
+            name=chosen,
+            description=description,
+            fn=fn,
+            is_async=runs_async(fn),
+            collects=collects(fn),
+            injected=injected_by_annotation(chosen, fn),
+            plain=True,
+            arguments=SchemaCheck(chosen, schema),
+            result=ResultCodec(None),
+            entry=entry_of(fn, collects(fn)),
+            **{"trust": "untrusted", "egress": True, **policy},
+        )
+
+    def json_schema(self) -> dict[str, Any]:
+        """The neutral schema (JSON Schema 2020-12, self-contained, untitled), a fresh copy each time."""
+        return neutral(self.arguments.schema)
+
+    def validate(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The values to pass by keyword, injected ones apart; `ToolArgsInvalid` lists each problem."""
+        return self.arguments.validate(self.name, args)
+
+    def dump(self, values: Mapping[str, Any]) -> bytes:
+        """Validated `values` as JSON under the schema's names; secrets are written in clear."""
+        return to_json(self.arguments.public(values), bytes_mode="base64")
+
+    def masked(self, values: Mapping[str, Any], key: bytes) -> dict[str, Any]:
+        """Validated `values` as JSON values, each secret replaced by its keyed hash."""
+        shown = {name: value for name, value in values.items() if name not in self.secrets}
+        written = self.arguments.public(shown, lambda secret: tagged(secret, key))
+        for name in self.secrets.intersection(values):
+            written[self.arguments.public_name(name)] = tagged(SecretValue(values[name]), key)
+        plain: dict[str, Any] = to_jsonable_python(
+            written, bytes_mode="base64", inf_nan_mode="strings"
+        )
+        return plain
+
+    def call(self, values: Mapping[str, Any], injected: Mapping[str, Any]) -> Any:
+        """What the function gives for checked `values`: to be awaited where `is_async`."""
+        return self.entry(**values, **injected)
+
+    async def invoke(self, args: Mapping[str, Any], ctx: ToolContext | None = None) -> Any:
+        """Checks `args`, calls the function and gives its result: no policy, no record."""
+        values = self.validate(args)
+        if not self.injected:
+            result = self.entry(**values)
+            return await result if inspect.isawaitable(result) else result
+        async with injected_values(self.injected, ctx) as injected:
+            result = self.entry(**values, **injected)
+            return await result if inspect.isawaitable(result) else result
+
+    def encode_result(self, value: Any) -> tuple[str, bytes]:
+        """`value` as a tag and bytes for a record; see `ResultCodec`."""
+        return self.result.encode(value)
+
+    def decode_result(self, tag: str, data: bytes) -> Any:
+        """The value that `encode_result` wrote."""
+        return self.result.decode(tag, data)
+
+    def replace(self, **changes: Any) -> ToolSpec:
+        """A copy with another name, description or policy, checked like a new one."""
+        unknown = sorted(set(changes) - _REPLACEABLE)
+        if unknown:
+            raise ToolDefinitionError(
+                f"tool {self.name!r}: {', '.join(unknown)} cannot be replaced; define a new tool"
+            )
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hexadecimal over name, schema, version and the policy that approvals bind."""
+        if self._fingerprint is None:
+            confirm = self.confirm
+            rule = _qualified(confirm) if callable(confirm) else confirm
+            bound = [self.name, self.json_schema(), self.version, self.effects, rule]
+            object.__setattr__(self, "_fingerprint", digest(bound))
+        return self._fingerprint or ""
+
+    def __copy__(self) -> ToolSpec:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ToolSpec:
+        return self
+
+
+def spec_of(fn: Any) -> ToolSpec:
+    """The spec of a decorated function (or `fn` itself if it is one), else `ToolDefinitionError`."""
+    spec = fn if isinstance(fn, ToolSpec) else getattr(fn, SPEC_ATTRIBUTE, None)
+    if isinstance(spec, ToolSpec):
+        return spec
+    raise ToolDefinitionError(f"{fn!r} is not a tool; decorate it with @tool or a registry's tool")
+
+
+def _refuse_unknown(name: str, policy: Iterable[str]) -> None:
+    unknown = sorted(set(policy) - set(_POLICY))
+    if unknown:
+        raise ToolDefinitionError(
+            f"tool {name!r}: unknown option {', '.join(unknown)}; a tool has {', '.join(_POLICY)}"
+        )
+
+
+def _name_of(fn: Any) -> str:
+    while hasattr(fn, "func"):
+        fn = fn.func
+    return str(getattr(fn, "__name__", type(fn).__name__))
+
+
+def _qualified(fn: Any) -> str:
+    qualname = getattr(fn, "__qualname__", type(fn).__qualname__)
+    return f"{getattr(fn, '__module__', '')}.{qualname}"

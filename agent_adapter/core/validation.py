@@ -1,0 +1,291 @@
+"""Checking arguments once, and saying what is wrong with them one line per field."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
+
+from agent_adapter.core.errors import ToolArgsInvalid
+from agent_adapter.core.written import SecretWriter, in_clear, json_ready, needs_rewriting
+
+__all__ = [
+    "ArgumentCheck",
+    "ModelCheck",
+    "expected_at",
+    "path_text",
+    "unknown_argument",
+    "unwritable",
+]
+
+Path = tuple[str | int, ...]
+"""Where in the arguments a problem is: keys and indexes from the top."""
+
+_MASKED = b'"**********"'
+
+
+class ArgumentCheck(Protocol):
+    """A tool's arguments, compiled: checked, written, and described by a schema."""
+
+    schema: Mapping[str, Any]
+
+    def validate(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The values by parameter name, or `ToolArgsInvalid`."""
+        ...
+
+    def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:
+        """`values` under the names that the schema uses, as JSON-able Python."""
+        ...
+
+    def public_name(self, parameter: str) -> str:
+        """The name that the schema uses for `parameter`."""
+        ...
+
+
+class ModelCheck:
+    """Arguments checked by a Pydantic model, as strict JSON.
+
+    `fields` maps the model's fields to parameter names, `secrets` are parameters whose values are
+    never quoted, `closed` says that NaN and objects can only meet a type that refuses them.
+    """
+
+    __slots__ = (
+        "_closed",
+        "_known",
+        "_plain",
+        "_public",
+        "_renamed",
+        "_secrets",
+        "_validate_json",
+        "schema",
+    )
+
+    def __init__(
+        self,
+        model: type[BaseModel],
+        schema: Mapping[str, Any],
+        *,
+        fields: Mapping[str, str],
+        secrets: frozenset[str],
+        plain: bool,
+        closed: bool,
+    ) -> None:
+        self.schema = schema
+        self._validate_json: Callable[..., Any] = model.__pydantic_validator__.validate_json
+        self._renamed = {field: name for field, name in fields.items() if field != name}
+        self._public = {fields[field]: _alias(model, field) for field in fields}
+        self._known = frozenset(schema.get("properties", {}))
+        self._secrets = frozenset(self._public[name] for name in secrets)
+        self._plain = plain
+        self._closed = closed
+
+    def validate(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The values by parameter name; `ToolArgsInvalid` has one line per field."""
+        try:
+            if type(args) is not dict:
+                args = _as_dict(args)
+            if self._known.issuperset(args):
+                data = to_json(args, bytes_mode="base64")
+                if not self._closed or _MASKED in data:
+                    data = self._reviewed(args, data)
+                values: dict[str, Any] = self._validate_json(data, strict=True).__dict__
+                return self._by_parameter(values) if self._renamed else values
+            failure: Exception = TypeError("unknown argument")
+        except Exception as exc:  # a validator of the author's may raise anything
+            failure = exc
+        raise ToolArgsInvalid(tool, self._problems(args, failure))
+
+    def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:
+        """`values` under the names that the schema uses, as JSON-able Python."""
+        names = self._public
+        return {names.get(name, name): json_ready(value, secret) for name, value in values.items()}
+
+    def public_name(self, parameter: str) -> str:
+        """The name that the schema uses for `parameter`."""
+        return self._public.get(parameter, parameter)
+
+    def _reviewed(self, args: Mapping[str, Any], data: bytes) -> bytes:
+        """`data` with Python objects written out whole; refuses NaN wherever it stands."""
+        if (not self._plain or _MASKED in data) and needs_rewriting(args):
+            data = to_json(json_ready(args), bytes_mode="base64")
+        if b"NaN" in data or b"Infinity" in data:
+            json.loads(data, parse_constant=_refuse_constant)
+        return data
+
+    def _by_parameter(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {self._renamed.get(field, field): value for field, value in values.items()}
+
+    def _problems(self, args: Any, failure: Exception) -> list[str]:
+        if not isinstance(args, dict):
+            return [f"arguments: got {type(args).__name__} (expected an object with string keys)"]
+        problems = [unknown_argument(key, self._known) for key in args if key not in self._known]
+        if isinstance(failure, ValidationError):
+            problems += field_problems(failure, args, self.schema, self._secrets)
+        elif not problems:
+            problems = [unwritable(failure)]
+        return problems
+
+
+def unknown_argument(key: Any, known: Iterable[str]) -> str:
+    """The problem line of an argument that the tool does not have."""
+    names = sorted(known)
+    if not isinstance(key, str):
+        return f"{type(key).__name__} key: argument names are strings (expected {_listed(names)})"
+    near = difflib.get_close_matches(key, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{_printable(key)}: unknown argument{hint} (expected {_listed(names)})"
+
+
+def field_problems(
+    error: ValidationError,
+    args: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    secrets: frozenset[str],
+) -> list[str]:
+    """One line per field of a Pydantic error; a secret's value is never quoted."""
+    found: dict[Path, list[str]] = {}
+    for item in error.errors(include_url=False, include_context=False):
+        path = _data_path(item["loc"], args, item["type"])
+        secret = bool(path) and path[0] in secrets
+        problem = _problem(item["type"], item["msg"], secret)
+        lines = found.setdefault(path, [])
+        if problem not in lines:
+            lines.append(problem)
+    return [
+        f"{path_text(path)}: {' or '.join(problems)} (expected {expected_at(schema, path)})"
+        for path, problems in found.items()
+    ]
+
+
+def path_text(path: Sequence[str | int]) -> str:
+    """`("items", 0, "id")` as `items[0].id`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{_printable(part)}"
+    return text.removeprefix(".") or "arguments"
+
+
+def expected_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> str:
+    """What the schema says about the value at `path`, in a few words."""
+    node: Any = schema
+    for part in path:
+        node = _child(_followed(node, schema), part, schema)
+    return _described(_followed(node, schema), schema)
+
+
+def _problem(kind: str, message: str, secret: bool) -> str:
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        return "unknown argument"
+    if secret and kind in ("value_error", "assertion_error"):
+        return "is not valid"
+    message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return message[:1].lower() + message[1:]
+
+
+def _data_path(loc: tuple[int | str, ...], args: Any, kind: str) -> Path:
+    """`loc` without the names of union members and validators, which are not in the data."""
+    path: list[str | int] = []
+    node = args
+    for position, part in enumerate(loc):
+        last = position == len(loc) - 1
+        if isinstance(node, Mapping) and part in node:
+            node = node[part]
+        elif isinstance(part, int) and isinstance(node, (list, tuple)) and part < len(node):
+            node = node[part]
+        elif not (last and kind == "missing"):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _child(node: Mapping[str, Any], part: str | int, root: Mapping[str, Any]) -> Any:
+    for option in (node, *_options(node)):
+        inner = _followed(option, root)
+        if isinstance(part, int):
+            if "items" in inner:
+                return inner["items"]
+            prefix = inner.get("prefixItems", [])
+            if part < len(prefix):
+                return prefix[part]
+        elif part in inner.get("properties", {}):
+            return inner["properties"][part]
+        elif isinstance(inner.get("additionalProperties"), Mapping):
+            return inner["additionalProperties"]
+    return {}
+
+
+def _options(node: Mapping[str, Any]) -> list[Any]:
+    return [*node.get("anyOf", ()), *node.get("oneOf", ()), *node.get("allOf", ())]
+
+
+def _followed(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(node, Mapping):
+        return {}
+    reference = node.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        target = root.get("$defs", {}).get(reference.removeprefix("#/$defs/"), {})
+        return target if isinstance(target, Mapping) else {}
+    return node
+
+
+def _described(node: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    if "enum" in node:
+        return "one of " + ", ".join(json.dumps(value) for value in node["enum"])
+    if "const" in node:
+        return json.dumps(node["const"])
+    options = _options(node)
+    if options:
+        texts = [_described(_followed(option, root), root) for option in options]
+        return " or ".join(dict.fromkeys(texts))
+    kind = node.get("type")
+    if not isinstance(kind, str):
+        return "a value that the schema allows"
+    if kind == "array" and isinstance(node.get("items"), Mapping):
+        return f"array of {_described(_followed(node['items'], root), root)}"
+    return f"{kind} ({node['format']})" if "format" in node else kind
+
+
+def _alias(model: type[BaseModel], field: str) -> str:
+    info = model.model_fields[field]
+    for alias in (info.validation_alias, info.alias):
+        if isinstance(alias, str):
+            return alias
+    return field
+
+
+def _as_dict(args: Any) -> dict[str, Any]:
+    if not isinstance(args, Mapping):
+        raise TypeError("arguments are not an object")
+    return dict(args)
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not a number that JSON has")
+
+
+def unwritable(failure: Exception) -> str:
+    """The problem line of arguments that cannot be checked at all, and why."""
+    text = str(failure)
+    if "surrogate" in text:
+        return "arguments: a text has a lone surrogate (expected Unicode text)"
+    if "Circular" in text or "depth" in text or isinstance(failure, RecursionError):
+        return "arguments: they contain themselves or nest too deeply (expected JSON values)"
+    if "not a number that JSON has" in text:
+        return f"arguments: {text} (expected finite numbers)"
+    if "serializ" in text.lower():
+        return "arguments: a value cannot be written as JSON (expected JSON values)"
+    return f"arguments: checking them raised {type(failure).__name__} (expected other values)"
+
+
+def _printable(key: str) -> str:
+    return key if key.isprintable() else ascii(key)[1:-1]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if names else "no arguments"

@@ -1,0 +1,76 @@
+"""Python values as JSON-able ones with nothing left out: what Pydantic masks or drops is kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, RootModel, SecretBytes, SecretStr
+
+__all__ = ["SecretWriter", "in_clear", "json_ready", "needs_rewriting"]
+
+SecretWriter = Callable[[SecretStr | SecretBytes], Any]
+"""What stands in the place of a Pydantic secret."""
+
+_JSON = (str, int, float, bool, type(None))
+
+
+def needs_rewriting(value: Any) -> bool:
+    """Whether `value` holds objects that a plain dump would mask, rename or shorten."""
+    kind = type(value)
+    if kind in _JSON:
+        return False
+    if kind is dict:
+        return any(map(needs_rewriting, value.values()))
+    if kind is list or kind is tuple:
+        return any(map(needs_rewriting, value))
+    return True
+
+
+def in_clear(value: SecretStr | SecretBytes) -> Any:
+    """What a Pydantic secret hides."""
+    return value.get_secret_value()
+
+
+def json_ready(value: Any, secret: SecretWriter = in_clear) -> Any:
+    """`value` with models and dataclasses as plain data under the names they read.
+
+    `secret` writes Pydantic's secrets. Values that `pydantic_core.to_json` writes faithfully (dates,
+    Decimals, bytes, …) stay.
+    """
+    kind = type(value)
+    if kind in _JSON:
+        return value
+    if isinstance(value, RootModel):
+        return json_ready(value.root, secret)
+    if isinstance(value, BaseModel):
+        return _model_fields(value, secret)
+    if isinstance(value, (SecretStr, SecretBytes)):
+        return secret(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            item.name: json_ready(getattr(value, item.name), secret)
+            for item in dataclasses.fields(value)
+            if item.init
+        }
+    if isinstance(value, enum.Enum):
+        return json_ready(value.value, secret)
+    if isinstance(value, Mapping):
+        return {name: json_ready(item, secret) for name, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [json_ready(item, secret) for item in value]
+    return value
+
+
+def _model_fields(value: BaseModel, secret: SecretWriter) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    for name, info in type(value).model_fields.items():
+        alias = next(
+            (text for text in (info.validation_alias, info.alias) if isinstance(text, str)), name
+        )
+        written[alias] = json_ready(getattr(value, name), secret)
+    for name, item in (value.__pydantic_extra__ or {}).items():
+        written[name] = json_ready(item, secret)
+    return written
