@@ -1,0 +1,84 @@
+"""What a workflow channel refuses: bad graphs when it opens, bad messages while it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_adapter.core.errors import ProtocolError, WorkflowGraphError
+from agent_adapter.flow.check import check_graph
+from agent_adapter.flow.compiled import CompiledGraph, compile_graph
+from agent_adapter.flow.envelope import EV_CONTEXT_SET, Envelope, envelope_problems, is_turn
+from agent_adapter.flow.findings import ChannelFacts
+from agent_adapter.flow.registry import TransitionRegistry
+from agent_adapter.flow.state import WorkflowState
+from agent_adapter.flow.wire import json_copy
+
+__all__ = ["check_send", "opening_state"]
+
+
+def opening_state(
+    knobs: dict[str, Any],
+    facts: ChannelFacts,
+    *,
+    creator_id: str,
+    registry: TransitionRegistry | None = None,
+) -> tuple[WorkflowState, CompiledGraph]:
+    """The state of a channel before its first turn, and its graph.
+
+    `knobs["graph"]` is the graph's wire form, `knobs["context_vars"]` the first variables.
+    `ProtocolError` says what is missing or wrong; nothing is made then.
+    """
+    order = list(facts.participants or ())
+    if len(order) < 2:
+        raise ProtocolError(f"a workflow channel has at least 2 participants, not {len(order)}")
+    data = knobs.get("graph")
+    if not isinstance(data, dict):
+        raise ProtocolError(
+            "a workflow channel needs knobs['graph'] as an object; "
+            f"pass graph.to_dict(), not {type(data).__name__}"
+        )
+    variables = knobs.get("context_vars")
+    if variables is not None and not isinstance(variables, dict):
+        raise ProtocolError("knobs['context_vars'] is an object of keys and values")
+    try:
+        graph = compile_graph(data, registry)
+    except WorkflowGraphError as exc:
+        raise ProtocolError(f"knobs['graph']: {exc}") from exc
+    refused = [item for item in check_graph(graph.graph, facts) if item.severity == "error"]
+    if refused:
+        raise ProtocolError("knobs['graph']: " + "; ".join(map(str, refused)))
+    state = WorkflowState(
+        participant_order=order,
+        expected_next_speaker=graph.graph.initial_speaker,
+        creator_id=creator_id,
+        graph_data=data,
+        context_vars=json_copy(variables or {}, "knobs['context_vars']", ProtocolError),
+    )
+    return state, graph
+
+
+def check_send(envelope: Envelope, state: WorkflowState) -> None:
+    """Refuse an envelope that its sender may not send now.
+
+    `ProtocolError` names the sender and whom the channel expects, or what is malformed.
+    """
+    sender = envelope.sender_id
+    if sender not in state.participant_order:
+        order = ", ".join(state.participant_order)
+        raise ProtocolError(f"{sender!r} does not take part in the channel of {order}")
+    if is_turn(envelope) and sender != state.expected_next_speaker:
+        expected = state.expected_next_speaker
+        whose = f"expects {expected!r} to speak" if expected else "expects nobody: it has ended"
+        raise ProtocolError(f"the channel {whose}, not {sender!r}")
+    if is_turn(envelope) or envelope.event_type == EV_CONTEXT_SET:
+        problems = envelope_problems(envelope) + _target_problems(envelope, state)
+        if problems:
+            raise ProtocolError(f"the {envelope.event_type} is malformed: {'; '.join(problems)}")
+
+
+def _target_problems(envelope: Envelope, state: WorkflowState) -> list[str]:
+    routing = envelope.event_data.get("routing")
+    target = routing.get("target") if isinstance(routing, dict) else None
+    if target is None or not is_turn(envelope) or target in state.participant_order:
+        return []
+    return [f"routing.target {target!r} is no participant's id"]

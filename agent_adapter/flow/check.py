@@ -1,0 +1,433 @@
+"""`check_graph`: the mistakes of a graph that can be seen before it runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from agent_adapter.core.errors import WorkflowGraphError
+from agent_adapter.flow.conditions import (
+    Always,
+    ContextEquals,
+    ContextMatches,
+    FromSpeaker,
+    ToolCalled,
+    TransitionCondition,
+    TurnCountAtLeast,
+    atoms,
+)
+from agent_adapter.flow.context_vars import writers_of
+from agent_adapter.flow.findings import ChannelFacts, Finding
+from agent_adapter.flow.graph import Transition, TransitionGraph, checked_max_turns
+from agent_adapter.flow.logic import covered, disjoint, implies
+from agent_adapter.flow.targets import (
+    AgentTarget,
+    RevertToInitiatorTarget,
+    RoundRobinTarget,
+    StayTarget,
+    TerminateTarget,
+    TransitionTarget,
+)
+
+__all__ = ["check_graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A transition with its place in the list, where the reader finds it."""
+
+    index: int
+    transition: Transition
+
+    @property
+    def where(self) -> str:
+        return f"transitions[{self.index}]"
+
+    @property
+    def when(self) -> TransitionCondition:
+        return self.transition.when
+
+    @property
+    def then(self) -> TransitionTarget:
+        return self.transition.then
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A graph under examination.
+
+    `rules` are in the order in which they are looked at; `dead` holds the indices of those that an
+    earlier one always beats; `speakers` are all who can ever speak, `None` where unknown.
+    """
+
+    graph: TransitionGraph
+    facts: ChannelFacts
+    rules: tuple[_Rule, ...]
+    dead: frozenset[int]
+    speakers: tuple[str, ...] | None
+    default_dead: bool
+
+    def before(self, rule: _Rule) -> list[TransitionCondition]:
+        """The conditions that are looked at before that of `rule`."""
+        return [item.when for item in self.rules[: self.rules.index(rule)]]
+
+    def named(self, participant: str) -> str:
+        """The participant's name with its id, or the id where no name is known."""
+        name = self.facts.names.get(participant)
+        return f"{name} ({participant})" if name else participant
+
+
+def check_graph(graph: TransitionGraph, facts: ChannelFacts | None = None) -> list[Finding]:
+    """What is wrong with `graph`, errors first; the more `facts`, the more can be seen."""
+    subject = _subject(graph, facts or ChannelFacts())
+    found = [finding for look in _CHECKS for finding in look(subject)]
+    rank = {"error": 0, "warning": 1, "info": 2}
+    return sorted(found, key=lambda finding: rank[finding.severity])
+
+
+def _subject(graph: TransitionGraph, facts: ChannelFacts) -> _Subject:
+    numbered = [_Rule(index, rule) for index, rule in enumerate(graph.transitions)]
+    rules = tuple(sorted(numbered, key=lambda rule: rule.transition.priority))
+    speakers = _speakers(graph, facts)
+    conditions = [rule.when for rule in rules]
+    dead = frozenset(
+        rule.index
+        for position, rule in enumerate(rules)
+        if covered(rule.when, conditions[:position], speakers)
+    )
+    return _Subject(graph, facts, rules, dead, speakers, covered(Always(), conditions, speakers))
+
+
+def _speakers(graph: TransitionGraph, facts: ChannelFacts) -> tuple[str, ...] | None:
+    """All who can speak: the participants, or where they are unknown whom the rules can reach."""
+    if facts.participants is not None:
+        return tuple(facts.participants)
+    targets = [rule.then for rule in graph.transitions] + [graph.default_target]
+    if not all(isinstance(item, (AgentTarget, StayTarget, TerminateTarget)) for item in targets):
+        return None
+    named = [item.agent_id for item in targets if isinstance(item, AgentTarget)]
+    return tuple(dict.fromkeys([graph.initial_speaker, *named]))
+
+
+# --- what opening a channel refuses -----------------------------------------------------------
+
+
+def _bad_max_turns(subject: _Subject) -> Iterator[Finding]:
+    try:
+        checked_max_turns(subject.graph.max_turns)
+    except WorkflowGraphError as exc:
+        yield Finding(
+            code="bad-max-turns",
+            severity="error",
+            message=str(exc),
+            where="max_turns",
+            fix="give a whole number from 1, or None",
+        )
+
+
+def _duplicate_participants(subject: _Subject) -> Iterator[Finding]:
+    for participant, times in Counter(subject.facts.participants or ()).items():
+        if times > 1:
+            yield Finding(
+                code="duplicate-participant",
+                severity="error",
+                message=f"{subject.named(participant)} takes part {times} times",
+                where="participants",
+                fix="list each participant once; the opener takes part without being listed",
+            )
+
+
+def _strangers(subject: _Subject) -> Iterator[Finding]:
+    participants = subject.facts.participants
+    if participants is None:
+        return
+    ids = {name: participant for participant, name in subject.facts.names.items()}
+    for where, named in _named_ids(subject.graph):
+        if named in participants:
+            continue
+        if named in ids:
+            yield Finding(
+                code="name-for-id",
+                severity="error",
+                message=f"{named!r} is a participant's name where its id belongs",
+                where=where,
+                fix=f"write {ids[named]!r}, the agent_id of {named}",
+            )
+            continue
+        yield Finding(
+            code="unknown-participant",
+            severity="error",
+            message=f"{named!r} does not take part in the channel",
+            where=where,
+            fix=f"use the id of a participant: {', '.join(map(subject.named, participants))}",
+        )
+
+
+def _named_ids(graph: TransitionGraph) -> Iterator[tuple[str, str]]:
+    yield "initial_speaker", graph.initial_speaker
+    for index, rule in enumerate(graph.transitions):
+        for atom in atoms(rule.when):
+            if isinstance(atom, FromSpeaker):
+                yield f"transitions[{index}].when", atom.agent_id
+        if isinstance(rule.then, AgentTarget):
+            yield f"transitions[{index}].then", rule.then.agent_id
+    if isinstance(graph.default_target, AgentTarget):
+        yield "default_target", graph.default_target.agent_id
+
+
+# --- rules that cannot do what they say -------------------------------------------------------
+
+
+def _reversed_priorities(subject: _Subject) -> Iterator[Finding]:
+    for rule in subject.rules:
+        if not _specific(rule):
+            continue
+        beaten_by = [
+            other
+            for other in subject.rules
+            if other.transition.priority < rule.transition.priority
+            and _general(other)
+            and not disjoint(rule.when, other.when)
+        ]
+        if not beaten_by:
+            continue
+        places = ", ".join(other.where for other in beaten_by)
+        lowest = min(other.transition.priority for other in beaten_by)
+        yield Finding(
+            code="priority-reversed",
+            severity="warning",
+            message=(
+                f"priority {rule.transition.priority} puts this rule after {places}, which "
+                "decides first on the same turn: the LOWER number is looked at first"
+            ),
+            where=rule.where,
+            fix=f"give it a priority below {lowest}, or none and list it first",
+        )
+
+
+def _specific(rule: _Rule) -> bool:
+    kinds = (ContextEquals, ContextMatches, ToolCalled, TurnCountAtLeast)
+    return any(isinstance(atom, kinds) for atom in atoms(rule.when))
+
+
+def _general(rule: _Rule) -> bool:
+    plain = all(isinstance(atom, (Always, FromSpeaker)) for atom in atoms(rule.when))
+    return plain and not isinstance(rule.then, TerminateTarget)
+
+
+def _dead_rules(subject: _Subject) -> Iterator[Finding]:
+    for rule in subject.rules:
+        if rule.index not in subject.dead:
+            continue
+        earlier = [item for item in subject.rules if implies(rule.when, item.when)]
+        first = earlier[0].where if earlier[0] is not rule else "the rules before it together"
+        yield Finding(
+            code="unreachable-transition",
+            severity="warning",
+            message=f"it never decides: {first} always fires first",
+            where=rule.where,
+            fix="list it earlier, give it a lower priority, or remove it",
+        )
+
+
+def _dead_default(subject: _Subject) -> Iterator[Finding]:
+    if not subject.default_dead:
+        return
+    reason = getattr(subject.graph.default_target, "reason", None)
+    ends = f", so the channel never closes as {reason!r}" if reason else ""
+    limit = " (reaching max_turns closes it as 'max_turns')" if subject.graph.max_turns else ""
+    yield Finding(
+        code="shadowed-default",
+        severity="info",
+        message=f"some transition fires on every turn and the default is never used{ends}{limit}",
+        where="default_target",
+        fix="do not wait for its reason; or leave a turn on which no transition fires",
+    )
+
+
+def _no_end(subject: _Subject) -> Iterator[Finding]:
+    if subject.graph.max_turns is not None:
+        return
+    live = [rule.then for rule in subject.rules if rule.index not in subject.dead]
+    if not subject.default_dead:
+        live.append(subject.graph.default_target)
+    endless = (AgentTarget, StayTarget, RoundRobinTarget, RevertToInitiatorTarget)
+    if all(isinstance(target, endless) for target in live):
+        yield Finding(
+            code="no-way-to-end",
+            severity="warning",
+            message="no rule that can decide ends the channel, and there is no max_turns",
+            where="graph",
+            fix="set max_turns, or add a reachable transition to TerminateTarget(…)",
+        )
+
+
+# --- rules that do more than is meant ---------------------------------------------------------
+
+
+def _sticky_context(subject: _Subject) -> Iterator[Finding]:
+    for rule in subject.rules:
+        if rule.index in subject.dead or not _lasting(rule.when):
+            continue
+        speaker = _next_speaker(rule.then, subject.facts)
+        if speaker is None:
+            continue
+        again: TransitionCondition = FromSpeaker(speaker)
+        earlier = subject.before(rule)
+        if any(implies(again, other) for other in earlier):
+            continue
+        who = subject.named(speaker)
+        yield Finding(
+            code="sticky-context",
+            severity="warning",
+            message=(
+                f"the condition stays true after {who} has spoken, so the turn comes back to "
+                f"{who} until the variable changes"
+            ),
+            where=rule.where,
+            fix=(
+                f"put a rule FromSpeaker({speaker!r}) before it, or let {who} delete the variable"
+            ),
+        )
+
+
+def _lasting(when: TransitionCondition) -> bool:
+    """Whether the condition, once true, is true on the next turn whoever speaks."""
+    parts = list(atoms(when))
+    lasting = (ContextEquals, ContextMatches, TurnCountAtLeast, Always)
+    context = any(isinstance(part, (ContextEquals, ContextMatches)) for part in parts)
+    return context and all(isinstance(part, lasting) for part in parts)
+
+
+def _next_speaker(target: TransitionTarget, facts: ChannelFacts) -> str | None:
+    if isinstance(target, AgentTarget):
+        return target.agent_id
+    if isinstance(target, RevertToInitiatorTarget):
+        return facts.opener
+    return None
+
+
+def _matches_missing_key(subject: _Subject) -> Iterator[Finding]:
+    for rule in subject.rules:
+        for atom in atoms(rule.when):
+            if not isinstance(atom, ContextEquals) or atom.value is not None:
+                continue
+            if atom.key in subject.facts.context_vars:
+                continue
+            yield Finding(
+                code="matches-missing-key",
+                severity="warning",
+                message=f"it is true from the first turn on: a missing {atom.key!r} equals None",
+                where=rule.where,
+                fix=f"compare with a value, or open the channel with context_vars[{atom.key!r}]",
+            )
+
+
+def _kickoff(subject: _Subject) -> Iterator[Finding]:
+    first, opener = subject.graph.initial_speaker, subject.facts.opener
+    if first in subject.facts.people:
+        return
+    who = subject.named(first)
+    swallowed = f"the opener's first send counts as the turn of {who}, whose model is not asked"
+    fix = "open with a person (register_human) as initial_speaker and route from them to the agent"
+    if opener == first:
+        yield Finding(
+            code="kickoff-is-first-turn",
+            severity="warning",
+            message=swallowed,
+            where="initial_speaker",
+            fix=fix,
+        )
+    elif opener is None and not _comes_back(subject, first):
+        yield Finding(
+            code="kickoff-is-first-turn",
+            severity="info",
+            message=f"if {who} opens the channel, {swallowed}, and no rule gives it another",
+            where="initial_speaker",
+            fix=f"nothing if {who} is a person; else {fix}",
+        )
+
+
+def _comes_back(subject: _Subject, participant: str) -> bool:
+    targets = [rule.then for rule in subject.rules] + [subject.graph.default_target]
+    return any(
+        getattr(target, "agent_id", participant) == participant
+        for target in targets
+        if not isinstance(target, TerminateTarget)
+    )
+
+
+def _opener_cannot_speak(subject: _Subject) -> Iterator[Finding]:
+    first, opener = subject.graph.initial_speaker, subject.facts.opener
+    if opener is not None and opener != first:
+        yield Finding(
+            code="opener-cannot-speak",
+            severity="warning",
+            message=(
+                f"{subject.named(opener)} opens the channel, but {subject.named(first)} is "
+                "expected: the opener's first send is refused, and the first turn has no input"
+            ),
+            where="initial_speaker",
+            fix="make the opener the initial_speaker and route on from there",
+        )
+
+
+def _open_route_to_privileged(subject: _Subject) -> Iterator[Finding]:
+    for rule in subject.rules:
+        target = _next_speaker(rule.then, subject.facts)
+        if target not in subject.facts.privileged:
+            continue
+        keys = {atom.key for atom in atoms(rule.when) if isinstance(atom, ContextEquals)}
+        open_keys = sorted(
+            key for key in keys if writers_of(key, subject.facts.context_acl) is None
+        )
+        if any(isinstance(atom, ContextMatches) for atom in atoms(rule.when)):
+            open_keys = open_keys or (["context"] if not subject.facts.context_acl else [])
+        if open_keys:
+            yield Finding(
+                code="open-route-to-privileged",
+                severity="warning",
+                message=(
+                    f"any participant can set {', '.join(open_keys)} and so give the turn to "
+                    f"{subject.named(target or '')}"
+                ),
+                where=rule.where,
+                fix="name the writers of the key in knobs['context_acl']",
+            )
+
+
+def _never_speaks(subject: _Subject) -> Iterator[Finding]:
+    participants = subject.facts.participants
+    if participants is None:
+        return
+    targets = [rule.then for rule in subject.rules] + [subject.graph.default_target]
+    if not all(isinstance(item, (AgentTarget, StayTarget, TerminateTarget)) for item in targets):
+        return
+    reached = {item.agent_id for item in targets if isinstance(item, AgentTarget)}
+    for participant in participants:
+        if participant not in reached and participant != subject.graph.initial_speaker:
+            yield Finding(
+                code="never-speaks",
+                severity="info",
+                message=f"no rule gives the turn to {subject.named(participant)}",
+                where="graph",
+                fix="nothing if a tool hands off to it; else add a transition to it",
+            )
+
+
+_CHECKS: tuple[Callable[[_Subject], Iterator[Finding]], ...] = (
+    _bad_max_turns,
+    _duplicate_participants,
+    _strangers,
+    _reversed_priorities,
+    _dead_rules,
+    _dead_default,
+    _no_end,
+    _sticky_context,
+    _matches_missing_key,
+    _kickoff,
+    _opener_cannot_speak,
+    _open_route_to_privileged,
+    _never_speaks,
+)

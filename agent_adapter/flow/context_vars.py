@@ -1,0 +1,92 @@
+"""Changes of a channel's variables: read, applied, and checked against limits and rights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from agent_adapter.core.errors import ProtocolError
+from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_PACKET, Envelope
+
+__all__ = ["CHANNEL_LIMIT", "VALUE_LIMIT", "applied", "check_updates", "updates_of", "writers_of"]
+
+VALUE_LIMIT = 16 * 1024
+"""Bytes of JSON that one variable may hold."""
+
+CHANNEL_LIMIT = 64 * 1024
+"""Bytes of JSON that all variables of a channel may hold together."""
+
+
+def updates_of(envelope: Envelope) -> Mapping[str, Any]:
+    """The changes that `envelope` carries, as `{"set", "delete"}`; empty where it carries none."""
+    data: Any = None
+    if envelope.event_type == EV_CONTEXT_SET:
+        data = envelope.event_data
+    elif envelope.event_type == EV_PACKET:
+        data = envelope.event_data.get("context_updates")
+    return data if isinstance(data, dict) else {}
+
+
+def applied(updates: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+    """`variables` after `updates`: deletions first, then what is set.
+
+    The same object comes back where nothing changes; it is never changed in place.
+    """
+    removed, changes = updates.get("delete"), updates.get("set")
+    removed = removed if isinstance(removed, (list, tuple)) else ()
+    changes = changes if isinstance(changes, dict) else {}
+    if not removed and not changes:
+        return variables
+    result = dict(variables)
+    for key in removed:
+        if isinstance(key, str):
+            result.pop(key, None)
+    result.update(changes)
+    return result
+
+
+def writers_of(key: str, acl: Mapping[str, Sequence[str]]) -> frozenset[str] | None:
+    """The names that may change `key`; `None` is everybody.
+
+    Of several patterns that match the key each must list a name.
+    """
+    writers: frozenset[str] | None = None
+    for pattern, names in acl.items():
+        if fnmatchcase(key, pattern):
+            writers = frozenset(names) if writers is None else writers & frozenset(names)
+    return writers
+
+
+def check_updates(
+    updates: Mapping[str, Any],
+    variables: dict[str, Any],
+    *,
+    writer: str,
+    acl: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Refuse changes that `writer` (a name) may not make, or that are too large.
+
+    `ProtocolError` names the key and who may change it, or the size and the limit.
+    """
+    keys = [*(updates.get("delete") or ()), *(updates.get("set") or {})]
+    for key in keys:
+        allowed = writers_of(key, acl or {})
+        if allowed is not None and writer not in allowed:
+            names = ", ".join(sorted(allowed)) or "nobody"
+            raise ProtocolError(f"{writer!r} may not change {key!r}; context_acl allows {names}")
+    for key, value in (updates.get("set") or {}).items():
+        _check_size(value, VALUE_LIMIT, f"the variable {key!r}")
+    if updates.get("set"):
+        _check_size(applied(updates, variables), CHANNEL_LIMIT, "the channel's variables together")
+
+
+def _check_size(value: Any, limit: int, what: str) -> None:
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise ProtocolError(f"{what}: not JSON: {exc}") from exc
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > limit:
+        raise ProtocolError(f"{what}: {size} bytes of JSON, the limit is {limit}")

@@ -1,0 +1,240 @@
+"""`Envelope`: one message of a channel, and the names of its events.
+
+The event names and the fields are those of AG2's network, so that the logs of either can be read
+by the other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from agent_adapter.core.errors import ProtocolError
+from agent_adapter.flow.wire import json_copy
+
+__all__ = [
+    "EV_CHANNEL_CLOSED",
+    "EV_CHANNEL_EXPIRED",
+    "EV_CHANNEL_INVITE",
+    "EV_CHANNEL_INVITE_ACK",
+    "EV_CHANNEL_INVITE_REJECT",
+    "EV_CHANNEL_OPENED",
+    "EV_CONTEXT_SET",
+    "EV_EXPECTATION_VIOLATED",
+    "EV_PACKET",
+    "EV_TASK_CANCELLED",
+    "EV_TASK_CANCEL_REQUEST",
+    "EV_TEXT",
+    "Envelope",
+    "Priority",
+    "envelope_problems",
+    "is_turn",
+    "visible_to",
+]
+
+EV_TEXT = "ag2.msg.text"
+EV_PACKET = "ag2.packet"
+EV_CONTEXT_SET = "ag2.context.set"
+EV_CHANNEL_INVITE = "ag2.channel.invite"
+EV_CHANNEL_INVITE_ACK = "ag2.channel.invite.ack"
+EV_CHANNEL_INVITE_REJECT = "ag2.channel.invite.reject"
+EV_CHANNEL_OPENED = "ag2.channel.opened"
+EV_CHANNEL_CLOSED = "ag2.channel.closed"
+EV_CHANNEL_EXPIRED = "ag2.channel.expired"
+EV_EXPECTATION_VIOLATED = "ag2.expectation.violated"
+EV_TASK_CANCEL_REQUEST = "ag2.task.cancel_request"
+EV_TASK_CANCELLED = "ag2.task.cancelled"
+
+Priority = Literal["background", "normal", "urgent"]
+"""How urgent a message is to its receiver; the order of the log does not depend on it."""
+
+_PRIORITIES: tuple[str, ...] = get_args(Priority)
+_TURNS = frozenset({EV_TEXT, EV_PACKET})
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """One JSON message of a channel; the log of accepted ones is the channel's only truth.
+
+    Attributes:
+        channel_id: the channel it belongs to.
+        sender_id: the participant's id.
+        audience: ids of those who may see it; `None` is everybody in the channel.
+        event_type: one of the `EV_…` names, or a name of the program's own.
+        event_data: the message itself, JSON. A text is `{"text"}`; a packet is `{"routing",
+            "context_updates", "body"}`; a context change is `{"set", "delete"}`.
+        envelope_id: set when the message is accepted.
+        task_id: the task it reports about.
+        causation_id: the envelope it answers.
+        trace_id: the trace it belongs to.
+        priority: see `Priority`.
+        depth: how many delegations led here.
+        idempotency_key: two messages with one key are one message.
+        created_at: ISO 8601 in UTC, set when the message is accepted.
+        ttl_seconds: how long it matters; `None` is as long as the channel.
+    """
+
+    channel_id: str
+    sender_id: str
+    audience: list[str] | None
+    event_type: str
+    event_data: dict[str, Any]
+    envelope_id: str = ""
+    task_id: str | None = None
+    causation_id: str | None = None
+    trace_id: str | None = None
+    priority: Priority = "normal"
+    depth: int = 0
+    idempotency_key: str | None = None
+    created_at: str = ""
+    ttl_seconds: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values of their own: changing them leaves the envelope alone."""
+        data = {name: getattr(self, name) for name in _FIELDS}
+        data["event_data"] = json_copy(self.event_data, "Envelope.event_data", ProtocolError)
+        data["audience"] = None if self.audience is None else list(self.audience)
+        return data
+
+    def to_json(self) -> str:
+        """`to_dict` as text with sorted keys; equal envelopes give equal text."""
+        data = {name: getattr(self, name) for name in _FIELDS}
+        try:
+            return json.dumps(data, sort_keys=True, allow_nan=False)
+        except (TypeError, ValueError) as exc:
+            raise ProtocolError(f"Envelope.event_data is not JSON: {exc}") from exc
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Envelope:
+        """The envelope that `to_dict` wrote; `ProtocolError` names what is wrong with others."""
+        if not isinstance(data, Mapping):
+            raise ProtocolError(f"an envelope is a JSON object, not {type(data).__name__}")
+        unknown = sorted(str(name) for name in data if name not in _KINDS)
+        missing = [name for name in _REQUIRED if name not in data]
+        if unknown or missing:
+            raise ProtocolError(_misfit(unknown, missing))
+        for name, value in data.items():
+            if not _fits(value, _KINDS[name]):
+                raise ProtocolError(f"Envelope.{name} is {_EXPECTED[name]}, not {value!r:.80}")
+        if data.get("priority", "normal") not in _PRIORITIES:
+            known = ", ".join(_PRIORITIES)
+            raise ProtocolError(
+                f"Envelope.priority is one of {known}, not {data['priority']!r:.80}"
+            )
+        return cls(**data)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Envelope:
+        """The envelope that `to_json` wrote."""
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as exc:
+            raise ProtocolError(f"an envelope is one JSON object: {exc}") from exc
+        return cls.from_dict(data)
+
+
+def is_turn(envelope: Envelope) -> bool:
+    """Whether accepting `envelope` uses up a turn: a text or a packet does."""
+    return envelope.event_type in _TURNS
+
+
+def visible_to(envelope: Envelope, participant_id: str) -> bool:
+    """Whether `participant_id` may see `envelope`: its sender, everybody, or those listed."""
+    audience = envelope.audience
+    return audience is None or participant_id == envelope.sender_id or participant_id in audience
+
+
+def envelope_problems(envelope: Envelope) -> list[str]:
+    """What is malformed in the event data of a packet or context change, one line each.
+
+    `fold` takes such parts as absent; whoever accepts envelopes refuses them first.
+    """
+    data = envelope.event_data
+    if envelope.event_type == EV_CONTEXT_SET:
+        return _update_problems(data, "event_data")
+    if envelope.event_type != EV_PACKET:
+        return []
+    problems = _update_problems(data.get("context_updates"), "context_updates")
+    problems += _routing_problems(data.get("routing"))
+    if not isinstance(data.get("body") or "", str):
+        problems.append("body is text")
+    return problems
+
+
+def _update_problems(data: Any, where: str) -> list[str]:
+    if data is None:
+        return []
+    if not isinstance(data, dict):
+        return [f'{where} is an object {{"set": {{…}}, "delete": […]}}, not {type(data).__name__}']
+    problems = [f"{where}.{name} is unknown" for name in data if name not in ("set", "delete")]
+    changes, removed = data.get("set"), data.get("delete")
+    if changes is not None and not isinstance(changes, dict):
+        problems.append(f"{where}.set is an object of keys and values")
+    listed = removed is None or isinstance(removed, list)
+    if not listed or not all(isinstance(key, str) for key in removed or ()):
+        problems.append(f"{where}.delete is a list of keys")
+    return problems
+
+
+def _routing_problems(routing: Any) -> list[str]:
+    if routing is None:
+        return []
+    if not isinstance(routing, dict):
+        return [f"routing is an object, not {type(routing).__name__}"]
+    problems = []
+    if routing.get("kind", "text") not in ("text", "handoff", "finish"):
+        problems.append(f"routing.kind is text, handoff or finish, not {routing['kind']!r}")
+    for name in ("tool", "target", "reason", "summary"):
+        if routing.get(name) is not None and not isinstance(routing[name], str):
+            problems.append(f"routing.{name} is text")
+    return problems
+
+
+def _misfit(unknown: list[str], missing: list[str]) -> str:
+    parts = []
+    if missing:
+        parts.append(f"has no {', '.join(missing)}")
+    if unknown:
+        parts.append(f"has the unknown {', '.join(unknown)}")
+    return f"the envelope {' and '.join(parts)}; its fields are {', '.join(_FIELDS)}"
+
+
+def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, list) and kinds == _KINDS["audience"]:
+        return all(isinstance(item, str) for item in value)
+    return isinstance(value, kinds)
+
+
+_FIELDS = tuple(field.name for field in fields(Envelope))
+_REQUIRED = _FIELDS[:5]
+_NONE = type(None)
+_TEXT, _MAYBE_TEXT = (str,), (str, _NONE)
+_KINDS: dict[str, tuple[type, ...]] = {
+    "channel_id": _TEXT,
+    "sender_id": _TEXT,
+    "audience": (list, _NONE),
+    "event_type": _TEXT,
+    "event_data": (dict,),
+    "envelope_id": _TEXT,
+    "task_id": _MAYBE_TEXT,
+    "causation_id": _MAYBE_TEXT,
+    "trace_id": _MAYBE_TEXT,
+    "priority": _TEXT,
+    "depth": (int,),
+    "idempotency_key": _MAYBE_TEXT,
+    "created_at": _TEXT,
+    "ttl_seconds": (int, _NONE),
+}
+_WORDS = {
+    _TEXT: "text",
+    _MAYBE_TEXT: "text or null",
+    (dict,): "an object",
+    (int,): "a whole number",
+    (int, _NONE): "a whole number or null",
+    (list, _NONE): "a list of ids or null",
+}
+_EXPECTED = {name: _WORDS[kinds] for name, kinds in _KINDS.items()}

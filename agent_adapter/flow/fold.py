@@ -1,0 +1,103 @@
+"""The fold: a channel's state after one accepted envelope, and whether it ends.
+
+Pure and deterministic: the same envelopes give the same state, wherever and whenever they are
+folded. Its cost follows the size of the envelope, not the length of the channel.
+"""
+
+from __future__ import annotations
+
+from agent_adapter.flow.compiled import CompiledGraph, compile_graph
+from agent_adapter.flow.context_vars import applied, updates_of
+from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_PACKET, Envelope, is_turn
+from agent_adapter.flow.state import WorkflowState
+from agent_adapter.flow.targets import TransitionDecision
+
+__all__ = ["close_reason", "fold"]
+
+
+def fold(
+    envelope: Envelope, state: WorkflowState, graph: CompiledGraph | None = None
+) -> WorkflowState:
+    """The state after `envelope`; `state` itself stays as it is.
+
+    `graph` saves looking up the compiled form of `state.graph_data`. A part that did not change is
+    shared between the two states; whoever hands a state out to be changed copies it first.
+    `WorkflowGraphError` names an own condition or target that raised.
+    """
+    if envelope.event_type == EV_CONTEXT_SET:
+        variables = applied(updates_of(envelope), state.context_vars)
+        return state if variables is state.context_vars else _with_variables(state, variables)
+    if not is_turn(envelope):
+        return state
+    if graph is None:
+        graph = compile_graph(state.graph_data)
+    after = WorkflowState(
+        participant_order=state.participant_order,
+        expected_next_speaker=state.expected_next_speaker,
+        last_speaker_id=envelope.sender_id,
+        last_envelope_id=envelope.envelope_id,
+        turn_count=state.turn_count + 1,
+        creator_id=state.creator_id,
+        graph_data=state.graph_data,
+        context_vars=applied(updates_of(envelope), state.context_vars),
+    )
+    decision = _routed(envelope, after) or graph.decide(after, envelope)
+    _settle(after, decision)
+    return after
+
+
+def close_reason(state: WorkflowState, graph: CompiledGraph | None = None) -> str | None:
+    """Why the channel closes after the turn that led to `state`; `None` while it goes on.
+
+    The graph's own reason comes before `max_turns`.
+    """
+    if state.expected_next_speaker is None:
+        return state.pending_close_reason or "workflow_terminated"
+    if graph is None:
+        graph = compile_graph(state.graph_data)
+    if graph.max_turns is not None and state.turn_count >= graph.max_turns:
+        return "max_turns"
+    return None
+
+
+def _routed(envelope: Envelope, state: WorkflowState) -> TransitionDecision | None:
+    """What the packet's own routing says; `None` leaves the turn to the transitions."""
+    if envelope.event_type != EV_PACKET:
+        return None
+    routing = envelope.event_data.get("routing")
+    if not isinstance(routing, dict):
+        return None
+    if routing.get("kind") == "finish":
+        reason = routing.get("reason")
+        return TransitionDecision(
+            None, reason if isinstance(reason, str) and reason else "finished"
+        )
+    target = routing.get("target")
+    if routing.get("kind") == "handoff" and target in state.participant_order:
+        return TransitionDecision(target)
+    return None
+
+
+def _settle(state: WorkflowState, decision: TransitionDecision) -> None:
+    speaker = decision.next_speaker
+    if speaker is not None and state.participant_order and speaker not in state.participant_order:
+        # Waiting for somebody who does not exist would stall the channel without a word.
+        state.expected_next_speaker = None
+        state.pending_close_reason = "unknown_speaker"
+        return
+    state.expected_next_speaker = speaker
+    state.pending_close_reason = decision.close_reason
+
+
+def _with_variables(state: WorkflowState, variables: dict[str, object]) -> WorkflowState:
+    return WorkflowState(
+        participant_order=state.participant_order,
+        expected_next_speaker=state.expected_next_speaker,
+        last_speaker_id=state.last_speaker_id,
+        last_envelope_id=state.last_envelope_id,
+        turn_count=state.turn_count,
+        pending_close_reason=state.pending_close_reason,
+        creator_id=state.creator_id,
+        graph_data=state.graph_data,
+        context_vars=variables,
+    )

@@ -1,0 +1,265 @@
+"""`TransitionGraph`: who speaks next, as data.
+
+Targets, conditions and the registry are re-exported here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.errors import WorkflowGraphError
+from agent_adapter.flow.conditions import (
+    AllOf,
+    Always,
+    AnyOf,
+    ContextEquals,
+    ContextMatches,
+    FromSpeaker,
+    Not,
+    ToolCalled,
+    TransitionCondition,
+    TurnCountAtLeast,
+    atoms,
+)
+from agent_adapter.flow.registry import (
+    TransitionRegistry,
+    part_to_dict,
+    register_condition,
+    register_target,
+)
+from agent_adapter.flow.targets import (
+    AgentTarget,
+    RevertToInitiatorTarget,
+    RoundRobinTarget,
+    StayTarget,
+    TerminateTarget,
+    TransitionDecision,
+    TransitionTarget,
+    checked_text,
+)
+
+if TYPE_CHECKING:
+    from agent_adapter.flow.findings import ChannelFacts, Finding
+
+__all__ = [
+    "AgentTarget",
+    "AllOf",
+    "Always",
+    "AnyOf",
+    "ContextEquals",
+    "ContextMatches",
+    "FromSpeaker",
+    "Not",
+    "RevertToInitiatorTarget",
+    "RoundRobinTarget",
+    "StayTarget",
+    "TerminateTarget",
+    "ToolCalled",
+    "Transition",
+    "TransitionCondition",
+    "TransitionDecision",
+    "TransitionGraph",
+    "TransitionRegistry",
+    "TransitionTarget",
+    "TurnCountAtLeast",
+    "WorkflowGraphError",
+    "checked_max_turns",
+    "register_condition",
+    "register_target",
+]
+
+_GRAPH_KEYS = ("initial_speaker", "transitions", "default_target", "max_turns")
+_TRANSITION_KEYS = ("when", "then", "priority")
+
+
+@dataclass(slots=True)
+class Transition:
+    """When `when` fires, `then` says who is next; a LOWER `priority` is looked at first."""
+
+    when: TransitionCondition
+    then: TransitionTarget
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        if type(self.priority) is not int:
+            raise WorkflowGraphError(
+                f"Transition.priority is a whole number (lower is first), not {self.priority!r:.80}"
+            )
+
+
+@dataclass(slots=True)
+class TransitionGraph:
+    """The rules of a channel's turns.
+
+    Attributes:
+        initial_speaker: the id of the participant whose turn is first.
+        transitions: looked at by ascending priority, those of one priority in this order; the
+            first that fires decides.
+        default_target: decides when none fires.
+        max_turns: the channel closes as `max_turns` when this many turns were taken and the graph
+            did not end it with a reason of its own; `None` is no limit.
+    """
+
+    initial_speaker: str
+    transitions: list[Transition] = field(default_factory=list)
+    default_target: TransitionTarget = field(default_factory=TerminateTarget)
+    max_turns: int | None = None
+
+    def __post_init__(self) -> None:
+        checked_text(self.initial_speaker, "TransitionGraph.initial_speaker", "a participant's id")
+        checked_max_turns(self.max_turns)
+
+    def ordered(self) -> tuple[Transition, ...]:
+        """The transitions as they are looked at."""
+        return tuple(sorted(self.transitions, key=lambda item: item.priority))
+
+    def tool_names(self) -> frozenset[str]:
+        """The tools whose calls route a turn, wherever a condition names them."""
+        found = (atom for item in self.transitions for atom in atoms(item.when))
+        return frozenset(atom.tool_name for atom in found if isinstance(atom, ToolCalled))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The graph in its wire form, JSON values only."""
+        return {
+            "initial_speaker": self.initial_speaker,
+            "transitions": [
+                {
+                    "when": part_to_dict(item.when),
+                    "then": part_to_dict(item.then),
+                    "priority": item.priority,
+                }
+                for item in self.transitions
+            ],
+            "default_target": part_to_dict(self.default_target),
+            "max_turns": self.max_turns,
+        }
+
+    def dumps(self) -> str:
+        """`to_dict` as JSON text with sorted keys."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], *, registry: TransitionRegistry | None = None
+    ) -> TransitionGraph:
+        """The graph that `to_dict` wrote; `WorkflowGraphError` names what is wrong with others.
+
+        `registry` says which targets and conditions are known; `None` is the process's own.
+        """
+        _check_keys(data, "a graph", _GRAPH_KEYS, ("initial_speaker",))
+        known = registry if registry is not None else TransitionRegistry.default()
+        rules = data.get("transitions")
+        if rules is not None and not isinstance(rules, (list, tuple)):
+            raise WorkflowGraphError(f"transitions is a list, not {type(rules).__name__}")
+        return cls(
+            initial_speaker=data["initial_speaker"],
+            transitions=list(_read_transitions(rules or (), known)),
+            default_target=known.target_from_dict(data.get("default_target")),
+            max_turns=data.get("max_turns"),
+        )
+
+    @classmethod
+    def loads(
+        cls,
+        data: str | bytes | Mapping[str, Any],
+        *,
+        registry: TransitionRegistry | None = None,
+    ) -> TransitionGraph:
+        """The graph that `dumps` or `to_dict` wrote."""
+        if isinstance(data, (str, bytes)):
+            try:
+                data = json.loads(data)
+            except (ValueError, RecursionError) as exc:
+                raise WorkflowGraphError(f"the graph is not JSON: {exc}") from exc
+        return cls.from_dict(data, registry=registry)  # type: ignore[arg-type]  # checked there
+
+    @classmethod
+    def sequence(cls, steps: Sequence[str]) -> TransitionGraph:
+        """One turn for each of `steps`, in order; then the end, as `sequence_complete`."""
+        ids = _checked_ids(steps, "sequence")
+        return cls(
+            initial_speaker=ids[0],
+            transitions=[
+                Transition(FromSpeaker(here), AgentTarget(there))
+                for here, there in zip(ids, ids[1:], strict=False)
+            ],
+            default_target=TerminateTarget("sequence_complete"),
+            max_turns=len(ids),
+        )
+
+    @classmethod
+    def round_robin(
+        cls, participants: Sequence[str], *, max_turns: int | None = None
+    ) -> TransitionGraph:
+        """Turn by turn in the channel's order, for ever or until `max_turns`."""
+        ids = _checked_ids(participants, "round_robin")
+        return cls(
+            initial_speaker=ids[0],
+            transitions=[Transition(Always(), RoundRobinTarget())],
+            default_target=TerminateTarget("round_robin_complete"),
+            max_turns=max_turns,
+        )
+
+    def check(self, facts: ChannelFacts | None = None) -> list[Finding]:
+        """The mistakes that can be seen before the graph runs; more of them with `facts`.
+
+        Findings of severity `error` are those that opening a channel refuses.
+        """
+        from agent_adapter.flow.check import check_graph
+
+        return check_graph(self, facts)
+
+    def to_mermaid(self, names: Mapping[str, str] | None = None) -> str:
+        """The graph as a Mermaid flowchart; `names` gives the names to show for ids."""
+        from agent_adapter.flow.mermaid import drawn
+
+        return drawn(self, names or {})
+
+
+def checked_max_turns(value: Any) -> None:
+    """Refuse a `max_turns` that is neither `None` nor a whole number from 1."""
+    if value is not None and (type(value) is not int or value < 1):
+        raise WorkflowGraphError(
+            f"max_turns is a whole number from 1, or None for no limit, not {value!r:.80}"
+        )
+
+
+def _read_transitions(rules: Any, registry: TransitionRegistry) -> Iterator[Transition]:
+    for index, data in enumerate(rules):
+        try:
+            _check_keys(data, "a transition", _TRANSITION_KEYS, ("when", "then"))
+            if data["then"] is None:
+                raise WorkflowGraphError("then names no target")
+            yield Transition(
+                when=registry.condition_from_dict(data["when"]),
+                then=registry.target_from_dict(data["then"]),
+                priority=data.get("priority", 0),
+            )
+        except WorkflowGraphError as exc:
+            raise WorkflowGraphError(f"transitions[{index}]: {exc}") from exc
+
+
+def _check_keys(data: Any, what: str, known: Sequence[str], required: Sequence[str]) -> None:
+    if not isinstance(data, Mapping):
+        raise WorkflowGraphError(
+            f"{what} is an object with {', '.join(known)}, not {type(data).__name__}"
+        )
+    missing = [key for key in required if key not in data]
+    unknown = [str(key) for key in data if key not in known]
+    if missing:
+        raise WorkflowGraphError(f"{what} lacks {', '.join(missing)}")
+    if unknown:
+        raise WorkflowGraphError(
+            f"{what} has the unknown {', '.join(unknown)}; its fields are {', '.join(known)}"
+        )
+
+
+def _checked_ids(ids: Any, where: str) -> list[str]:
+    if isinstance(ids, str) or not isinstance(ids, Sequence) or not ids:
+        raise WorkflowGraphError(f"{where} takes a list of at least one participant's id")
+    for item in ids:
+        checked_text(item, f"{where}: each entry", "a participant's id")
+    return list(ids)

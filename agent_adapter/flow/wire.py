@@ -1,0 +1,34 @@
+"""JSON values: copied, and refused where something is not one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from agent_adapter.core.errors import AgentAdapterError, WorkflowGraphError
+
+__all__ = ["json_copy"]
+
+_DEEPEST = 100
+
+
+def json_copy(
+    value: Any, where: str, error: type[AgentAdapterError] = WorkflowGraphError, depth: int = 0
+) -> Any:
+    """`value` as JSON values of its own, tuples as lists; `error` names `where` for anything else.
+
+    NaN, infinity, keys that are not text and nesting beyond 100 levels are refused.
+    """
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if depth >= _DEEPEST:
+        raise error(f"{where} is nested more than {_DEEPEST} levels deep")
+    if isinstance(value, (list, tuple)):
+        return [json_copy(item, where, error, depth + 1) for item in value]
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise error(f"{where} has a key that is not text; JSON objects have text keys only")
+        return {key: json_copy(item, where, error, depth + 1) for key, item in value.items()}
+    raise error(f"{where} holds {value!r:.80}, which JSON cannot carry")
