@@ -17,7 +17,7 @@
     ├── RunLimitExceeded     *   the run used up one of its limits
     ├── StoreError               a store cannot be opened, read or written
     ├── NetworkError             something about channels and their participants
-    │   ├── ProtocolError        a message or a channel breaks the channel's rules: nothing is written
+    │   ├── ProtocolError        a message or channel breaks the channel's rules: nothing written
     │   └── WorkflowGraphError   a transition graph cannot be built, loaded or evaluated
     └── IntegrationError         a framework or plug-in is not what the bridge needs
         └── MissingDependency    an optional package is not installed
@@ -206,7 +206,7 @@ class ProtocolError(NetworkError):
 
 
 class WorkflowGraphError(NetworkError):
-    """A transition graph cannot be built, loaded or evaluated; the message names the place and the fix."""
+    """A transition graph cannot be built, loaded or evaluated; the message names the place."""
 
     kind = "workflow-graph-error"
 

@@ -69,9 +69,8 @@ def _routed(envelope: Envelope, state: WorkflowState) -> TransitionDecision | No
         return None
     if routing.get("kind") == "finish":
         reason = routing.get("reason")
-        return TransitionDecision(
-            None, reason if isinstance(reason, str) and reason else "finished"
-        )
+        said = isinstance(reason, str) and reason
+        return TransitionDecision(None, reason if said else "finished")
     target = routing.get("target")
     if routing.get("kind") == "handoff" and target in state.participant_order:
         return TransitionDecision(target)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import WorkflowGraphError
@@ -183,8 +184,7 @@ class TransitionGraph:
         return cls(
             initial_speaker=ids[0],
             transitions=[
-                Transition(FromSpeaker(here), AgentTarget(there))
-                for here, there in zip(ids, ids[1:], strict=False)
+                Transition(FromSpeaker(here), AgentTarget(there)) for here, there in pairwise(ids)
             ],
             default_target=TerminateTarget("sequence_complete"),
             max_turns=len(ids),

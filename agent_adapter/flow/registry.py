@@ -113,12 +113,12 @@ class TransitionRegistry:
 
 
 def register_target(target_cls: type[T]) -> type[T]:
-    """Make an own target known to the process, so that graphs with it load; returns the class."""
+    """Make an own target known to the process, so that graphs with it load; returns it."""
     return TransitionRegistry.default().register_target(target_cls)
 
 
 def register_condition(condition_cls: type[C]) -> type[C]:
-    """Make an own condition known to the process, so that graphs with it load; returns the class."""
+    """Make an own condition known to the process, so that graphs with it load; returns it."""
     return TransitionRegistry.default().register_condition(condition_cls)
 
 

@@ -88,8 +88,8 @@ def _call_routing(
         target = resolved_handoff(found[1].target, participants)
         return {"kind": "handoff", "tool": call.tool, "reason": found[1].reason, "target": target}
     if call.tool in tool_names:
-        reason = (call.arguments or {}).get("reason")
-        shown = reason if isinstance(reason, str) else ""
+        said = (call.arguments or {}).get("reason")
+        shown = said if isinstance(said, str) else ""
         return {"kind": "handoff", "tool": call.tool, "reason": shown}
     return None
 
