@@ -1,0 +1,69 @@
+"""P1: what the whole pipeline adds to a bare call."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from agent_adapter import Executor, ToolContext, ToolRegistry, open_store
+from agent_adapter.core.tool import ToolSpec
+from benchmarks.measure import in_turns
+from benchmarks.row import Row
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+
+__all__ = ["run"]
+
+ARGUMENTS: dict[str, Any] = {"a": 1, "b": 2}
+
+
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    a: int
+    b: int
+
+
+async def _bare(calls: int) -> float:
+    validate = _Arguments.__pydantic_validator__.validate_json
+    began = time.perf_counter()
+    for _ in range(calls):
+        await add(**validate(to_json(ARGUMENTS), strict=True).__dict__)
+    return time.perf_counter() - began
+
+
+async def run(folder: Path, rounds: int) -> list[Row]:
+    """The row of the goal, and one with a context given, as an integration does."""
+    registry = ToolRegistry()
+    spec = registry.add(ToolSpec.from_function(add, effects="read"))
+    store = open_store("memory://")
+    executor = Executor(registry, store=store)
+
+    async def pipeline(calls: int) -> float:
+        run_spec = executor.run_spec
+        began = time.perf_counter()
+        for _ in range(calls):
+            await run_spec(spec, ARGUMENTS)
+        return time.perf_counter() - began
+
+    async def with_context(calls: int) -> float:
+        run_spec = executor.run_spec
+        contexts = [ToolContext(f"call_{n}", "run_bench") for n in range(calls)]
+        began = time.perf_counter()
+        for ctx in contexts:
+            await run_spec(spec, ARGUMENTS, ctx, call_id=ctx.call_id)
+        return time.perf_counter() - began
+
+    contenders = {"bare call": _bare, "run_spec": pipeline, "run_spec, context": with_context}
+    bare, ours, bound = await in_turns(contenders, rounds=rounds, calls=500)
+    await store.aclose()
+    return [
+        Row(id="P1", what="run_spec, read tool, no policy", ours=ours, against=bare, limit=4),
+        Row(id="P1", what="the same with a ToolContext given", ours=bound, against=bare),
+    ]

@@ -1,0 +1,1 @@
+"""The real workloads hold what they promise."""

@@ -1,0 +1,1 @@
+"""Real workloads: tools and tasks that others wrote, run through the library."""

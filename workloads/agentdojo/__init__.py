@@ -1,0 +1,1 @@
+"""AgentDojo's tools and user tasks, replayed through real agents and this library's executor."""

@@ -1,0 +1,105 @@
+"""`python -m workloads.agentdojo`: every user task through AG2 and Agno, judged by its suite."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from agent_adapter import Executor, ToolRegistry, open_store
+from rich.console import Console
+from workloads.agentdojo import ag2_agent, agno_agent, ledger
+from workloads.agentdojo.held import in_own_process
+from workloads.agentdojo.replay import open_world, replay_suites, script_of
+from workloads.agentdojo.report import FrameworkReport, Report, show
+from workloads.agentdojo.scripted import Player
+from workloads.agentdojo.suites import load_suites
+from workloads.agentdojo.tools import registry_of, suite_tools
+
+PLAYERS: dict[str, Player] = {"ag2": ag2_agent.play, "agno": agno_agent.play}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the workload; 0 when all of it holds, else 1."""
+    options = _parser().parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="agentdojo-") as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        report = asyncio.run(_run(folder, options.framework or list(PLAYERS), options.no_held))
+    if options.json:
+        print(json.dumps(report.to_json(), indent=1))
+    else:
+        show(Console(), report)
+    return 1 if report.problems else 0
+
+
+async def _run(folder: Path, frameworks: Sequence[str], no_held: bool) -> Report:
+    began = time.perf_counter()
+    suites = load_suites()
+    registry = registry_of(suites)
+    reports = [await _framework(name, suites, registry, folder) for name in frameworks]
+    held = None if no_held else await _held(folder)
+    return Report(
+        tools={name: len(suite_tools(registry, name)) for name in suites},
+        functions=len({tool.run for suite in suites.values() for tool in suite.tools}),
+        expected={name: _ground_truth_calls(name, suite) for name, suite in suites.items()},
+        frameworks=reports,
+        held=held,
+        seconds=time.perf_counter() - began,
+    )
+
+
+async def _framework(
+    name: str, suites: Mapping[str, Any], registry: ToolRegistry, folder: Path
+) -> FrameworkReport:
+    store = open_store(_url(folder / f"{name}.db"))
+    try:
+        executor = Executor(registry, store=store)
+        tasks = await replay_suites(suites, PLAYERS[name], registry, executor)
+        kept = await ledger.summary(store)
+    finally:
+        await store.aclose()
+    return FrameworkReport(framework=name, version=version(name), tasks=tasks, ledger=kept)
+
+
+async def _held(folder: Path) -> dict[str, Any]:
+    url = _url(folder / "held.db")
+    seen: dict[str, Any] = {
+        step: await in_own_process(step, url) for step in ("ask", "approve", "resume")
+    }
+    store = open_store(url)
+    try:
+        return {**seen, "ledger": await ledger.summary(store)}
+    finally:
+        await store.aclose()
+
+
+def _ground_truth_calls(name: str, suite: Any) -> int:
+    return sum(
+        len(script_of(name, task, open_world(suite, task)).calls)
+        for task in suite.user_tasks.values()
+    )
+
+
+def _url(path: Path) -> str:
+    return f"sqlite:///{path.resolve()}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m workloads.agentdojo", description=__doc__)
+    parser.add_argument("--framework", action="append", choices=list(PLAYERS), help="only this one")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the stores here")
+    parser.add_argument("--no-held", action="store_true", help="leave out the held call")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""AgentDojo's functions as tools of this library, in one registry."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Annotated, Any, get_args
+
+from agent_adapter import Depends, ToolRegistry
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.core.types import Effects
+from workloads.agentdojo.environment import provider_of
+
+__all__ = ["adapted", "effects_of", "registry_of", "suite_tools", "tool_name", "tool_of"]
+
+READING_VERBS = frozenset({"check", "get", "list", "read", "search"})
+"""First words of the names of functions that only look; every other function changes or sends."""
+
+
+def effects_of(name: str) -> Effects:
+    """`read` for a function that only looks, `write` for all others."""
+    return "read" if name.partition("_")[0] in READING_VERBS else "write"
+
+
+def tool_name(suite: str, function: str) -> str:
+    """The name of a suite's function in the registry: five functions are in two suites."""
+    return f"{suite}_{function}"
+
+
+def registry_of(suites: Mapping[str, Any], *, confirm: Collection[str] = ()) -> ToolRegistry:
+    """One registry of every function of every suite, named `<suite>_<function>`.
+
+    The functions whose registry name is in `confirm` are held for a person.
+    """
+    registry = ToolRegistry()
+    for suite_name, suite in suites.items():
+        for function in suite.tools:
+            registry.add(tool_of(suite_name, function, confirm=confirm))
+    return registry
+
+
+def tool_of(suite: str, function: Any, *, confirm: Collection[str] = ()) -> ToolSpec:
+    """One of a suite's functions as a tool; held for a person if its name is in `confirm`."""
+    name = tool_name(suite, function.name)
+    return ToolSpec.from_function(
+        adapted(function),
+        name=name,
+        effects=effects_of(function.name),
+        confirm=name in confirm,
+        tags=("agentdojo", suite),
+    )
+
+
+def suite_tools(registry: ToolRegistry, suite: str) -> list[ToolSpec]:
+    """The tools that an agent working on `suite` is given."""
+    return [spec for spec in registry if suite in spec.tags]
+
+
+def adapted(function: Any) -> Callable[..., Any]:
+    """AgentDojo's `function` with its injected parameters marked the way this library reads them.
+
+    Nothing else changes: name, docstring, the other parameters and the code are its own.
+    """
+    original = function.run
+    parameters = [
+        _injected(parameter, function.dependencies.get(name))
+        for name, parameter in inspect.signature(original).parameters.items()
+    ]
+
+    def call(**arguments: Any) -> Any:
+        return original(**arguments)
+
+    signature = inspect.signature(original).replace(parameters=parameters)
+    call.__name__ = original.__name__
+    call.__qualname__ = original.__qualname__
+    call.__module__ = original.__module__
+    call.__doc__ = original.__doc__
+    call.__signature__ = signature  # type: ignore[attr-defined]  # a function takes any attribute
+    call.__annotations__ = {p.name: p.annotation for p in parameters}
+    if signature.return_annotation is not inspect.Signature.empty:
+        call.__annotations__["return"] = signature.return_annotation
+    return call
+
+
+def _injected(parameter: inspect.Parameter, dependency: Any) -> inspect.Parameter:
+    if dependency is None:
+        return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    value_type = get_args(parameter.annotation)[0]
+    return parameter.replace(
+        annotation=Annotated[value_type, Depends(provider_of(dependency))],
+        kind=inspect.Parameter.KEYWORD_ONLY,
+    )
