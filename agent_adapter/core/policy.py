@@ -27,7 +27,7 @@ def checked_name(name: Any) -> str:
 
 
 def checked_policy(name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
-    """`policy` with `targets` and `tags` in their final form; `ToolDefinitionError` names the flaw."""
+    """`policy` in its final form; `ToolDefinitionError` names the field, the reason and the fix."""
     checked = dict(policy)
     for field, check in _CHECKS.items():
         checked[field] = check(f"tool {name!r}: {field}", policy[field])
@@ -93,17 +93,15 @@ def _retries(where: str, value: Any) -> Any:
         return value
     if not isinstance(value, RetryPolicy):
         raise ToolDefinitionError(f"{where} is a RetryPolicy or None, not {value!r}")
-    if (
-        isinstance(value.attempts, bool)
-        or not isinstance(value.attempts, int)
-        or value.attempts < 1
-    ):
-        raise ToolDefinitionError(f"{where}.attempts is 1 or more, not {value.attempts!r}")
+    attempts: Any = value.attempts
+    if not _is_number(attempts) or attempts != int(attempts) or attempts < 1:
+        raise ToolDefinitionError(f"{where}.attempts is 1 or more, not {attempts!r}")
     for field in ("wait_initial", "wait_max"):
         wait = getattr(value, field)
         if not _is_number(wait) or not math.isfinite(wait) or wait < 0:
             raise ToolDefinitionError(f"{where}.{field} is a number of seconds >= 0, not {wait!r}")
-    if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in value.on):
+    kinds: Any = value.on
+    if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
         raise ToolDefinitionError(f"{where}.on holds exception classes, not {value.on!r}")
     return value
 

@@ -29,7 +29,7 @@ class ToolRegistry:
     def tool(self, /, **policy: Any) -> Callable[[F], F]: ...
 
     def tool(self, fn: Any = None, /, **policy: Any) -> Any:
-        """Registers a function, which stays an ordinary function; `policy` are `ToolSpec`'s fields."""
+        """Registers a function, which stays an ordinary one; `policy` are `ToolSpec`'s fields."""
         return _decorate(self.add, fn, policy)
 
     def add(self, tool: ToolSpec | Callable[..., Any]) -> ToolSpec:

@@ -83,10 +83,11 @@ class ResultCodec:
                     if tag == "typed"
                     else to_json(_tagged(value))
                 )
-                if _same(self.decode(tag, data), value):
-                    return tag, data
+                same = _same(self.decode(tag, data), value)
             except Exception:  # the annotation does not describe this value
-                continue
+                same = False
+            if same:
+                return tag, data
         return None
 
 

@@ -36,8 +36,19 @@ SPEC_ATTRIBUTE = "__agent_adapter_spec__"
 """The attribute under which a decorated function carries its `ToolSpec`."""
 
 _POLICY = (
-    "targets confirm effects trust egress timeout retries cache cost tags version once_key"
-).split()
+    "targets",
+    "confirm",
+    "effects",
+    "trust",
+    "egress",
+    "timeout",
+    "retries",
+    "cache",
+    "cost",
+    "tags",
+    "version",
+    "once_key",
+)
 _REPLACEABLE = frozenset(_POLICY) | {"name", "description"}
 
 
@@ -80,7 +91,8 @@ class ToolSpec:
 
     def __post_init__(self) -> None:
         checked_name(self.name)
-        if not isinstance(self.description, str) or not self.description.strip():
+        described: Any = self.description
+        if not isinstance(described, str) or not described.strip():
             raise ToolDefinitionError(
                 f"tool {self.name!r} has no description; write a docstring or give `description=`, "
                 "since a model chooses by it"
@@ -159,11 +171,11 @@ class ToolSpec:
         )
 
     def json_schema(self) -> dict[str, Any]:
-        """The neutral schema (JSON Schema 2020-12, self-contained, untitled), a fresh copy each time."""
+        """The neutral schema: JSON Schema 2020-12, self-contained, untitled, a fresh copy."""
         return neutral(self.arguments.schema)
 
     def validate(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The values to pass by keyword, injected ones apart; `ToolArgsInvalid` lists each problem."""
+        """The values to pass by keyword, without injected ones; `ToolArgsInvalid` lists problems."""
         return self.arguments.validate(self.name, args)
 
     def dump(self, values: Mapping[str, Any]) -> bytes:
@@ -230,7 +242,7 @@ class ToolSpec:
 
 
 def spec_of(fn: Any) -> ToolSpec:
-    """The spec of a decorated function (or `fn` itself if it is one), else `ToolDefinitionError`."""
+    """The spec that a decorated function carries; `ToolDefinitionError` for anything else."""
     spec = fn if isinstance(fn, ToolSpec) else getattr(fn, SPEC_ATTRIBUTE, None)
     if isinstance(spec, ToolSpec):
         return spec

@@ -194,14 +194,18 @@ def _data_path(loc: tuple[int | str, ...], args: Any, kind: str) -> Path:
     node = args
     for position, part in enumerate(loc):
         last = position == len(loc) - 1
-        if isinstance(node, Mapping) and part in node:
-            node = node[part]
-        elif isinstance(part, int) and isinstance(node, (list, tuple)) and part < len(node):
+        if _is_in(part, node):
             node = node[part]
         elif not (last and kind == "missing"):
             continue
         path.append(part)
     return tuple(path)
+
+
+def _is_in(part: str | int, node: Any) -> bool:
+    if isinstance(node, Mapping):
+        return part in node
+    return isinstance(part, int) and isinstance(node, (list, tuple)) and part < len(node)
 
 
 def _child(node: Mapping[str, Any], part: str | int, root: Mapping[str, Any]) -> Any:

@@ -37,8 +37,8 @@ def in_clear(value: SecretStr | SecretBytes) -> Any:
 def json_ready(value: Any, secret: SecretWriter = in_clear) -> Any:
     """`value` with models and dataclasses as plain data under the names they read.
 
-    `secret` writes Pydantic's secrets. Values that `pydantic_core.to_json` writes faithfully (dates,
-    Decimals, bytes, …) stay.
+    `secret` writes Pydantic's secrets. What `pydantic_core.to_json` writes faithfully (dates,
+    Decimals, bytes) stays as it is.
     """
     kind = type(value)
     if kind in _JSON:

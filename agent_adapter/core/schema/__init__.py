@@ -1,1 +1,1 @@
-
+"""Schemas of tools: from functions, from JSON Schema, and for each dialect."""

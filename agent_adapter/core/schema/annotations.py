@@ -27,7 +27,8 @@ def written_function(fn: Callable[..., Any]) -> Callable[..., Any]:
         elif not isinstance(seen, type) and not inspect.isroutine(seen):
             seen = type(seen).__call__
         else:
-            return seen  # type: ignore[no-any-return]  # every branch narrows to a routine or class
+            written: Callable[..., Any] = seen
+            return written
 
 
 class Resolver:

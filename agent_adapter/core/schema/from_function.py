@@ -34,7 +34,7 @@ _CONFIG = ConfigDict(
     ser_json_bytes="base64",
 )
 _TAKEN = frozenset(dir(BaseModel)) | {"model_config"}
-_REFUSED_KINDS = {
+_REFUSED_KINDS: dict[Any, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*args cannot be described to a model; name each parameter",
     inspect.Parameter.VAR_KEYWORD: "**kwargs cannot be described to a model; name each parameter",
     inspect.Parameter.POSITIONAL_ONLY: "it is positional-only; remove the `/` from the signature",
@@ -105,11 +105,8 @@ def read_function(name: str, fn: Callable[..., Any]) -> FunctionSignature:
 
 
 def runs_async(fn: Callable[..., Any]) -> bool:
-    """Whether calling `fn` gives something to await or to iterate asynchronously."""
-    return any(
-        inspect.iscoroutinefunction(part) or inspect.isasyncgenfunction(part)
-        for part in _call_layers(fn)
-    )
+    """Whether calling `fn` gives something to await."""
+    return any(inspect.iscoroutinefunction(part) for part in _call_layers(fn))
 
 
 def collects(fn: Callable[..., Any]) -> Collects | None:
@@ -258,7 +255,8 @@ def _json_schema(name: str, model: type[BaseModel]) -> dict[str, Any]:
     except Exception as exc:
         failure = exc
     for field, info in model.model_fields.items():
-        alone = create_model(name, __config__=_CONFIG, **{field: (info.annotation, info)})
+        definition: dict[str, Any] = {field: (info.annotation, info)}
+        alone: type[BaseModel] = create_model(name, __config__=_CONFIG, **definition)
         try:
             alone.model_json_schema(mode="validation", schema_generator=_NeutralSchema)
         except Exception as exc:
@@ -287,8 +285,8 @@ def _secrets(name: str, annotations: dict[str, Any]) -> frozenset[str]:
             annotation = base
         if _mentions_secret(annotation, set()):
             raise ToolDefinitionError(
-                f"tool {name!r}: parameter {parameter!r} has Secret() inside its type; only a whole "
-                "top-level parameter can be secret: write `Annotated[T, Secret()]` around it"
+                f"tool {name!r}: parameter {parameter!r} has Secret() inside its type; only a "
+                "whole top-level parameter can be secret: write `Annotated[T, Secret()]` around it"
             )
     return frozenset(found)
 

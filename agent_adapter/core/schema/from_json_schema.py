@@ -138,13 +138,17 @@ def _lines(error: jsonschema.ValidationError, args: dict[str, Any]) -> list[str]
         prefix = path_text(path) + "." if path else ""
         return [prefix + unknown_argument(name, known) for name in extra]
     if error.validator == "required" and isinstance(error.instance, Mapping):
-        missing = [name for name in error.validator_value if name not in error.instance]
+        missing = [name for name in _texts(error.validator_value) if name not in error.instance]
         return [
             f"{path_text((*path, name))}: is missing (expected {_expected(error.schema, name)})"
             for name in missing
         ]
     message = error.message if len(error.message) <= 3 * _SHOWN else error.message[:_SHOWN] + "…"
     return [f"{path_text(path)}: {message} (expected {_rule(error)})"]
+
+
+def _texts(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _expected(schema: Any, name: str) -> str:
