@@ -1,1 +1,32 @@
+"""What survives a restart: stores, and the operations over them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.store.base import Condition, Operation, Row, Store, Transaction
+from agent_adapter.store.memory import MemoryStore
+from agent_adapter.store.opening import open_store
+
+if TYPE_CHECKING:
+    from agent_adapter.store.sql.sqlite import SqliteStore
+
+__all__ = [
+    "Condition",
+    "MemoryStore",
+    "Operation",
+    "Row",
+    "SqliteStore",
+    "Store",
+    "Transaction",
+    "open_store",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SqliteStore":
+        # SQLAlchemy is imported when a database is opened, not before.
+        from agent_adapter.store.sql.sqlite import SqliteStore
+
+        return SqliteStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

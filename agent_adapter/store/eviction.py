@@ -1,0 +1,76 @@
+"""What the memory store forgets, so that a long-lived process stays small."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+
+from agent_adapter.store.heap import Heap
+
+__all__ = ["IdleRuns"]
+
+_OF_A_RUN = ("calls", "ledger", "chain_heads", "payloads", "usage", "runs", "reservations")
+_EVERY = 256
+_AT_ONCE = 512
+
+
+class IdleRuns:
+    """Which runs are idle; forgets them beyond `most` and after `seconds`.
+
+    A run with an open call, or with an approval that waits or may still be used, is kept whatever
+    its age. Labels of threads are kept: a thread outlives its runs.
+    """
+
+    __slots__ = ("_heaps", "_last", "_most", "_seconds", "_since_sweep")
+
+    def __init__(self, heaps: Mapping[str, Heap], *, most: int, seconds: float) -> None:
+        self._heaps = heaps
+        self._most = most
+        self._seconds = seconds
+        self._last: OrderedDict[str, float] = OrderedDict()
+        self._since_sweep = 0
+
+    def touch(self, run_id: str, now: float) -> None:
+        """Note that the run was used just now."""
+        self._last[run_id] = now
+        self._last.move_to_end(run_id)
+
+    def tick(self, now: float) -> None:
+        """Count one operation; every 256th looks for runs to forget."""
+        self._since_sweep += 1
+        if self._since_sweep >= _EVERY:
+            self._since_sweep = 0
+            self.sweep(now)
+
+    def sweep(self, now: float) -> None:
+        """Forget idle runs, a bounded number at a time, and cached results out of date."""
+        for _ in range(min(_AT_ONCE, len(self._last))):
+            run_id, used = next(iter(self._last.items()))
+            if len(self._last) <= self._most and now - used <= self._seconds:
+                break
+            if self._is_held(run_id):
+                self._last.move_to_end(run_id)
+                continue
+            del self._last[run_id]
+            self._forget(run_id)
+        _drop(self._heaps["cache"], {"expires_at <": now})
+
+    def _is_held(self, run_id: str) -> bool:
+        calls = self._heaps["calls"].find({"run_id": run_id})
+        if any(row["state"] == "open" for _, row in calls):
+            return True
+        approvals = self._heaps["approvals"].find({"run_id": run_id})
+        return any(row["state"] in ("pending", "approved") for _, row in approvals)
+
+    def _forget(self, run_id: str) -> None:
+        for name in _OF_A_RUN:
+            _drop(self._heaps[name], {"run_id": run_id})
+        _drop(self._heaps["taints"], {"scope": f"run:{run_id}"})
+        for key, _ in self._heaps["approvals"].find({"run_id": run_id}):
+            _drop(self._heaps["votes"], {"approval_id": key})
+            self._heaps["approvals"].remove(key)
+
+
+def _drop(heap: Heap, where: dict[str, object]) -> None:
+    for key, _ in heap.find(where):
+        heap.remove(key)

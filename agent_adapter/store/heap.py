@@ -1,0 +1,220 @@
+"""One table in memory: rows by primary key, hash indexes made when a look-up first needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import eq, ge, gt, itemgetter, le, lt, ne
+from typing import Any
+
+from agent_adapter.core.errors import StoreError
+from agent_adapter.store.base import Condition, Row
+from agent_adapter.store.conditions import check_columns, listed, refuse_none, term
+from agent_adapter.store.tables import Table
+
+__all__ = ["Heap"]
+
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "=": eq,
+    "!=": ne,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+}
+
+
+class _Index:
+    """Primary keys by the values of some columns."""
+
+    __slots__ = ("buckets", "columns", "of")
+
+    def __init__(self, columns: tuple[str, ...]) -> None:
+        self.columns = frozenset(columns)
+        self.of = itemgetter(*columns)
+        self.buckets: dict[Any, dict[Any, None]] = {}
+
+    def add(self, key: Any, row: Row) -> None:
+        bucket = self.buckets.get(self.of(row))
+        if bucket is None:
+            self.buckets[self.of(row)] = {key: None}
+        else:
+            bucket[key] = None
+
+    def remove(self, key: Any, row: Row) -> None:
+        value = self.of(row)
+        bucket = self.buckets[value]
+        del bucket[key]
+        if not bucket:
+            del self.buckets[value]
+
+
+class _Plan:
+    """How the rows of one shape of condition are found."""
+
+    __slots__ = ("by_key", "index", "rest", "wanted")
+
+    def __init__(
+        self,
+        *,
+        by_key: bool,
+        index: _Index | None,
+        wanted: Callable[[Condition], Any] | None,
+        rest: tuple[str, ...],
+    ) -> None:
+        self.by_key = by_key
+        self.index = index
+        self.wanted = wanted
+        self.rest = rest
+
+
+class Heap:
+    """The rows of one table; every row that comes in or goes out is a copy."""
+
+    __slots__ = (
+        "_blank",
+        "_indexes",
+        "_plans",
+        "_reals",
+        "declared",
+        "key_of",
+        "key_width",
+        "rows",
+    )
+
+    def __init__(self, declared: Table) -> None:
+        self.declared = declared
+        self.rows: dict[Any, Row] = {}
+        self.key_of = itemgetter(*declared.key)
+        self.key_width = len(declared.key)
+        self._blank: Row = dict.fromkeys(column.name for column in declared.columns)
+        self._reals = tuple(c.name for c in declared.columns if c.kind == "real")
+        self._indexes: dict[tuple[str, ...], _Index] = {}
+        self._plans: dict[tuple[str, ...], _Plan] = {}
+
+    def whole(self, row: Row) -> Row:
+        """A copy of `row` with every column; `StoreError` for one that the table lacks."""
+        full = {**self._blank, **row}
+        if len(full) != len(self._blank):
+            check_columns(self.declared, row)
+        for name in self._reals:
+            if type(full[name]) is int:
+                full[name] = float(full[name])
+        return full
+
+    def checked(self, values: Row) -> Row:
+        """Values that an update may set."""
+        check_columns(self.declared, values)
+        for name in self.declared.key:
+            if name in values:
+                raise StoreError(
+                    f"column {name!r} is of the key of {self.declared.name!r} and is never changed;"
+                    " delete the row and insert another"
+                )
+        return {
+            k: float(v) if type(v) is int and k in self._reals else v for k, v in values.items()
+        }
+
+    def put(self, key: Any, row: Row) -> Row | None:
+        """Store `row` itself, not a copy, under `key`; the row that was there."""
+        old = self.rows.get(key)
+        self.rows[key] = row
+        for index in self._indexes.values():
+            if old is not None:
+                if index.of(old) == index.of(row):
+                    continue
+                index.remove(key, old)
+            index.add(key, row)
+        return old
+
+    def remove(self, key: Any) -> Row:
+        """Take the row away and return it."""
+        row = self.rows.pop(key)
+        for index in self._indexes.values():
+            index.remove(key, row)
+        return row
+
+    def find(self, where: Condition | None) -> list[tuple[Any, Row]]:
+        """Key and stored row of every match."""
+        if not where:
+            return list(self.rows.items())
+        shape = tuple(where)
+        plan = self._plans.get(shape) or self._plan(shape)
+        found = self._candidates(plan, where)
+        for written in plan.rest:
+            found = _narrowed(found, written, where[written])
+        return found if isinstance(found, list) else list(found)
+
+    def _candidates(self, plan: _Plan, where: Condition) -> Iterable[tuple[Any, Row]]:
+        if plan.wanted is None:
+            return self.rows.items()
+        wanted = plan.wanted(where)
+        if plan.by_key:
+            row = self.rows.get(wanted)
+            return [] if row is None else [(wanted, row)]
+        assert plan.index is not None  # noqa: S101 - a plan has one or the other
+        rows = self.rows
+        return [(key, rows[key]) for key in plan.index.buckets.get(wanted, ())]
+
+    def _plan(self, shape: tuple[str, ...]) -> _Plan:
+        """The longest prefix of a key or an index whose columns are all compared for equality."""
+        terms = {written: term(written) for written in shape}
+        check_columns(self.declared, (t.column for t in terms.values()))
+        equal = {t.column: written for written, t in terms.items() if t.comparison == "="}
+        prefix = self._longest_prefix(equal)
+        used = tuple(equal[column] for column in prefix)
+        by_key = prefix == self.declared.key
+        plan = _Plan(
+            by_key=by_key,
+            index=self._index(prefix) if prefix and not by_key else None,
+            wanted=itemgetter(*used) if prefix else None,
+            rest=tuple(written for written in shape if written not in used),
+        )
+        self._plans[shape] = plan
+        return plan
+
+    def _longest_prefix(self, equal: dict[str, str]) -> tuple[str, ...]:
+        best: tuple[str, ...] = ()
+        for columns in (self.declared.key, *self.declared.indexes):
+            length = 0
+            while length < len(columns) and columns[length] in equal:
+                length += 1
+            if length > len(best):
+                best = columns[:length]
+        return best
+
+    def _index(self, columns: tuple[str, ...]) -> _Index:
+        index = self._indexes.get(columns)
+        if index is None:
+            index = self._indexes[columns] = _Index(columns)
+            for key, row in self.rows.items():
+                index.add(key, row)
+        return index
+
+    def ordered(
+        self, found: list[tuple[Any, Row]], order_by: str | Sequence[str], *, descending: bool
+    ) -> list[tuple[Any, Row]]:
+        """`found`, sorted by the named columns; `None` comes before every value, as in SQLite."""
+        names = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+        check_columns(self.declared, names)
+
+        def place(pair: tuple[Any, Row]) -> list[tuple[bool, Any]]:
+            row = pair[1]
+            return [(row[n] is not None, row[n] if row[n] is not None else 0) for n in names]
+
+        return sorted(found, key=place, reverse=descending)
+
+
+def _narrowed(found: Iterable[tuple[Any, Row]], written: str, value: Any) -> list[tuple[Any, Row]]:
+    read = term(written)
+    name = read.column
+    if read.comparison == "in":
+        values = {v for v in listed(written, value) if v is not None}
+        return [pair for pair in found if pair[1][name] in values]
+    if value is None:
+        if read.comparison == "=":
+            return [pair for pair in found if pair[1][name] is None]
+        if read.comparison == "!=":
+            return [pair for pair in found if pair[1][name] is not None]
+        raise refuse_none(written)
+    compare = _COMPARE[read.comparison]
+    return [pair for pair in found if pair[1][name] is not None and compare(pair[1][name], value)]

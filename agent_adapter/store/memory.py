@@ -1,0 +1,248 @@
+"""The store of a program that keeps nothing: plain dictionaries behind one lock."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from agent_adapter.core.errors import StoreError
+from agent_adapter.core.ports import Clock
+from agent_adapter.store.base import Condition, Operation, Row
+from agent_adapter.store.eviction import IdleRuns
+from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
+from agent_adapter.store.heap import Heap
+from agent_adapter.store.tables import TABLES
+
+__all__ = ["MemoryStore"]
+
+T = TypeVar("T")
+
+_POSTED_LIMIT = 10_000
+_RUN_LIMIT = 10_000
+_RUN_SECONDS = 3600.0
+
+_log = logging.getLogger("agent_adapter.store")
+
+
+class _Heaps(dict[str, Heap]):
+    def __missing__(self, name: str) -> Heap:
+        raise StoreError(f"no table {name!r}; there are {', '.join(self)}")
+
+
+class _MemoryTransaction:
+    """The tables inside one operation; what it changed is noted, to be taken back if it raises."""
+
+    __slots__ = ("_heaps", "_idle", "_run_tables", "epoch", "key", "now", "undo")
+
+    def __init__(self, heaps: _Heaps, idle: IdleRuns, epoch: str, key: bytes) -> None:
+        self._heaps = heaps
+        self._idle = idle
+        self._run_tables = frozenset(
+            name
+            for name, heap in heaps.items()
+            if any(column.name == "run_id" for column in heap.declared.columns)
+        )
+        self.undo: list[tuple[Heap, Any, Row | None]] = []
+        self.now = 0.0
+        self.epoch = epoch
+        self.key = key
+
+    def get(self, table: str, *key: Any) -> Row | None:
+        heap = self._heaps[table]
+        if len(key) != heap.key_width:
+            raise StoreError(f"the key of {table!r} is ({', '.join(heap.declared.key)})")
+        row = heap.rows.get(key[0] if heap.key_width == 1 else key)
+        return None if row is None else row.copy()
+
+    def insert(self, table: str, row: Row) -> bool:
+        heap = self._heaps[table]
+        full = heap.whole(row)
+        key = heap.key_of(full)
+        if key is None or (heap.key_width > 1 and None in key):
+            raise StoreError(f"a row of {table!r} needs all of ({', '.join(heap.declared.key)})")
+        if key in heap.rows:
+            return False
+        heap.put(key, full)
+        self.undo.append((heap, key, None))
+        if table in self._run_tables and full["run_id"] is not None:
+            self._idle.touch(full["run_id"], self.now)
+        return True
+
+    def update(self, table: str, where: Condition, values: Row) -> int:
+        heap = self._heaps[table]
+        values = heap.checked(values)
+        found = heap.find(where)
+        for key, row in found:
+            self.undo.append((heap, key, row))
+            heap.put(key, {**row, **values})
+        if found and table in self._run_tables:
+            run_id = found[0][1]["run_id"]
+            if run_id is not None:
+                self._idle.touch(run_id, self.now)
+        return len(found)
+
+    def delete(self, table: str, where: Condition) -> int:
+        heap = self._heaps[table]
+        found = heap.find(where)
+        for key, row in found:
+            self.undo.append((heap, key, row))
+            heap.remove(key)
+        return len(found)
+
+    def select(
+        self,
+        table: str,
+        where: Condition | None = None,
+        *,
+        order_by: str | Sequence[str] = (),
+        descending: bool = False,
+        limit: int | None = None,
+    ) -> list[Row]:
+        heap = self._heaps[table]
+        found = heap.find(where)
+        if order_by:
+            found = heap.ordered(found, order_by, descending=descending)
+        if limit is not None:
+            found = found[:limit]
+        return [row.copy() for _, row in found]
+
+    def count(self, table: str, where: Condition | None = None) -> int:
+        heap = self._heaps[table]
+        return len(heap.find(where)) if where else len(heap.rows)
+
+    def is_live(self, epoch: str) -> bool:
+        return epoch == self.epoch
+
+    def roll_back(self) -> None:
+        for heap, key, old in reversed(self.undo):
+            if old is None:
+                heap.remove(key)
+            else:
+                heap.put(key, old)
+        self.undo.clear()
+
+
+class MemoryStore:
+    """A store that ends with its process; operations run at once, on the caller's thread.
+
+    Runs that are idle are forgotten: beyond 10,000, or after an hour. A run with an open call, or
+    with an approval that waits or may still be used, is kept.
+    """
+
+    url = "memory://"
+    durable = False
+
+    def __init__(self, *, clock: Clock = time.time, key: bytes | None = None) -> None:
+        if key is not None and len(key) != 32:
+            raise StoreError(f"memory://: key= must be 32 bytes, not {len(key)}")
+        self.key = secrets.token_bytes(32) if key is None else key
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._held: list[Lock] = []
+        self._posted: deque[tuple[Operation[Any], float]] = deque()
+        self._heaps = _Heaps((table.name, Heap(table)) for table in TABLES)
+        self._idle = IdleRuns(self._heaps, most=_RUN_LIMIT, seconds=_RUN_SECONDS)
+        self._tx = _MemoryTransaction(self._heaps, self._idle, _new_epoch(), self.key)
+        self._busy = False
+        self._closed = False
+        watch_forks(self)
+
+    @property
+    def epoch(self) -> str:
+        """The owner's mark of this process: new at every start and after a fork."""
+        return self._tx.epoch
+
+    async def write(self, op: Operation[T]) -> T:
+        """Run `op` whole or not at all, after everything posted."""
+        with self._lock:
+            self._drain()
+            return self._run(op, self._clock())
+
+    def post(self, op: Operation[Any]) -> None:
+        """Queue `op`; it runs before the next write, read or flush, with the time of now."""
+        if self._closed:
+            raise _closed()
+        posted = self._posted
+        posted.append((op, self._clock()))
+        if len(posted) > _POSTED_LIMIT:
+            with self._lock:
+                if not self._busy:
+                    self._drain()
+
+    async def read(self, op: Operation[T]) -> T:
+        """Run `op` after everything posted; one that writes is taken back and refused."""
+        with self._lock:
+            self._drain()
+            return self._run(op, self._clock(), writes=False)
+
+    async def flush(self) -> None:
+        """Run everything posted so far."""
+        with self._lock:
+            self._drain()
+
+    async def aclose(self) -> None:
+        """Run what is posted and forget everything; a second call does nothing."""
+        with self._lock:
+            if self._closed:
+                return
+            self._drain()
+            self._closed = True
+            for table in TABLES:
+                self._heaps[table.name] = Heap(table)
+
+    def _drain(self) -> None:
+        if self._closed:
+            raise _closed()
+        posted = self._posted
+        for _ in range(len(posted)):
+            op, at = posted.popleft()
+            try:
+                self._run(op, at)
+            except Exception:
+                _log.exception("a posted operation failed")
+
+    def _run(self, op: Operation[T], now: float, *, writes: bool = True) -> T:
+        if self._busy:
+            raise StoreError("memory://: an operation may not start another one")
+        tx = self._tx
+        tx.now = now
+        self._busy = True
+        try:
+            value = op(tx)
+            if not writes and tx.undo:
+                raise StoreError("memory://: an operation of read() may not write; use write()")
+            tx.undo.clear()
+            self._idle.tick(now)
+            return value
+        except BaseException:
+            tx.roll_back()
+            raise
+        finally:
+            self._busy = False
+
+    def before_fork(self) -> None:
+        """Stand still while the process is copied."""
+        self._held = take_all([self._lock])
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        release_all(self._held)
+
+    def after_fork_in_child(self) -> None:
+        """A child is another process: new locks, a new epoch, a copy of the rows."""
+        self._lock = threading.RLock()
+        self._held = []
+        self._tx.epoch = _new_epoch()
+
+
+def _closed() -> StoreError:
+    return StoreError("memory://: this store is closed; open another")
+
+
+def _new_epoch() -> str:
+    return f"epo_{secrets.token_hex(8)}"

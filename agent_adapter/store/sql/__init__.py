@@ -1,0 +1,1 @@
+"""Stores in SQL databases; nothing here is imported before one is opened."""

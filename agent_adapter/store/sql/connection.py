@@ -1,0 +1,135 @@
+"""Connections to one SQLite file, and what must hold of them."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+from sqlalchemy import Table
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.sqlite import Insert
+
+from agent_adapter.core.errors import StoreError
+from agent_adapter.store.sql.statements import Statements
+
+__all__ = [
+    "begin_immediate",
+    "error_code",
+    "is_busy",
+    "is_storage_trouble",
+    "read_only_connection",
+    "sqlite_statements",
+    "writing_connection",
+]
+
+BUSY_SECONDS = 30.0
+_CACHED_STATEMENTS = 512
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_TROUBLE = _BUSY | {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_PERM,
+}
+
+
+def sqlite_statements() -> Statements:
+    """Statements in SQLite's dialect, with `?` for values."""
+    return Statements(sqlite.dialect(paramstyle="qmark"), _insert_if_absent)
+
+
+def _insert_if_absent(table: Table) -> Insert:
+    return sqlite.insert(table).on_conflict_do_nothing(index_elements=list(table.primary_key))
+
+
+def writing_connection(path: Path, *, create: bool = False) -> sqlite3.Connection:
+    """A connection in WAL mode whose commits are on the disk when they return."""
+    connection = _connect(path, "rwc" if create else "rw")
+    try:
+        _set(connection, path, "synchronous", "FULL", 2)
+        if sys.platform == "darwin":
+            # fsync there leaves data in the drive's cache.
+            _set(connection, path, "fullfsync", "1", 1)
+            _set(connection, path, "checkpoint_fullfsync", "1", 1)
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def read_only_connection(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write."""
+    connection = _connect(path, "ro")
+    connection.execute("PRAGMA query_only = 1")
+    return connection
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=_CACHED_STATEMENTS,
+    )
+    # Before journal_mode, which takes a lock. Transactions have a retry of their own: SQLite's
+    # waits longer and longer, and starves some of many writers.
+    connection.execute("PRAGMA busy_timeout = 5000")
+    if mode != "ro":
+        _set(connection, path, "journal_mode", "WAL", "wal")
+        connection.execute("PRAGMA busy_timeout = 0")
+    return connection
+
+
+def _set(
+    connection: sqlite3.Connection, path: Path, name: str, value: str, answer: str | int
+) -> None:
+    connection.execute(f"PRAGMA {name} = {value}")
+    got = connection.execute(f"PRAGMA {name}").fetchone()[0]
+    if got != answer:
+        connection.close()
+        raise StoreError(
+            f"{path}: SQLite answers {got!r} to {name} = {value}, so commits would not be safe"
+            " there; choose a path on a local disk"
+        )
+
+
+def begin_immediate(connection: sqlite3.Connection | sqlite3.Cursor) -> bool:
+    """Begin as the one writer; whether another process had to be waited for (up to 30 s)."""
+    deadline = 0.0
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return deadline > 0
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            if not deadline:
+                deadline = time.monotonic() + BUSY_SECONDS
+            elif time.monotonic() > deadline:
+                raise
+        time.sleep(random.uniform(0.0002, 0.002))  # noqa: S311 - jitter, no secret
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether another connection holds the file."""
+    return isinstance(error, sqlite3.Error) and error_code(error) in _BUSY
+
+
+def is_storage_trouble(error: BaseException) -> bool:
+    """Whether the disk or the file is at fault, not the statement."""
+    return isinstance(error, sqlite3.Error) and error_code(error) in _TROUBLE
+
+
+def error_code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 where the error is the driver's own."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -1,0 +1,161 @@
+"""Who is alive: one locked file per opened store, which the system unlocks when its process ends.
+
+A heartbeat row stands beside it, and is what counts where the system has no such locks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from agent_adapter.core.errors import StoreError
+from agent_adapter.store.base import Transaction
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]  # its absence is looked for below
+
+__all__ = ["BEAT_SECONDS", "DEAD_AFTER_SECONDS", "Epoch", "opening_lock"]
+
+BEAT_SECONDS = 5.0
+"""How often a store in use renews its row."""
+
+DEAD_AFTER_SECONDS = 30.0
+"""How old a row may be where only rows tell."""
+
+_FORGET_AFTER_SECONDS = 86_400.0
+_OPENING = ".opening"
+_UNFINISHED = ".new-"
+
+
+class Locks(Protocol):
+    """What is used of `fcntl`; `None` in its place means that only rows tell."""
+
+    LOCK_EX: int
+    LOCK_NB: int
+    LOCK_SH: int
+
+    def flock(self, fd: int, operation: int, /) -> None:
+        """Lock a file, or raise `BlockingIOError`."""
+        ...
+
+
+class Epoch:
+    """The mark of one opened store in one process."""
+
+    def __init__(self, folder: Path, *, locks: Locks | None = fcntl) -> None:
+        self.id = f"epo_{secrets.token_hex(8)}"
+        self._folder = folder
+        self._locks = locks
+        self._host = socket.gethostname()
+        self._held: int | None = None
+        if locks is not None:
+            self._held = self._hold(locks)
+            self._clean(locks)
+
+    @property
+    def needs_beats(self) -> bool:
+        """Whether an idle store must renew its row, too."""
+        return self._locks is None
+
+    def is_live(self, tx: Transaction, other: str) -> bool:
+        """Whether the process that `other` marks still runs."""
+        if other == self.id:
+            return self._locks is None or self._held is not None
+        if self._locks is None:
+            row = tx.get("epochs", other)
+            return row is not None and tx.now - row["heartbeat_at"] <= DEAD_AFTER_SECONDS
+        if not other.startswith("epo_") or not other[4:].isalnum():
+            return False
+        return self._is_locked(self._locks, self._folder / other)
+
+    def beat(self, tx: Transaction) -> None:
+        """Renew the row of this epoch; the rows of long dead ones go when it is first made."""
+        values = {"heartbeat_at": tx.now}
+        if tx.update("epochs", {"id": self.id}, values):
+            return
+        tx.delete("epochs", {"heartbeat_at <": tx.now - _FORGET_AFTER_SECONDS})
+        row = {"id": self.id, "host": self._host, "pid": os.getpid(), "started_at": tx.now}
+        tx.insert("epochs", {**row, **values})
+
+    def release(self) -> None:
+        """Be dead from now on."""
+        if self._held is not None:
+            held, self._held = self._held, None
+            with contextlib.suppress(OSError):
+                (self._folder / self.id).unlink()
+            os.close(held)
+
+    def disown(self) -> None:
+        """In a forked child: let go of the parent's file without touching its lock."""
+        if self._held is not None:
+            held, self._held = self._held, None
+            os.close(held)
+
+    def _hold(self, locks: Locks) -> int:
+        # Locked before it has its name, so that nobody sees it unlocked.
+        unfinished = self._folder / f"{_UNFINISHED}{self.id}"
+        try:
+            held = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            locks.flock(held, locks.LOCK_EX | locks.LOCK_NB)
+            unfinished.rename(self._folder / self.id)
+        except OSError as error:
+            raise StoreError(
+                f"cannot lock a file in {self._folder}: {error.strerror};"
+                " put the store on a local disk in a folder that you may write"
+            ) from error
+        return held
+
+    def _is_locked(self, locks: Locks, path: Path) -> bool:
+        try:
+            found = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            locks.flock(found, locks.LOCK_SH | locks.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(found)
+        return False
+
+    def _clean(self, locks: Locks) -> None:
+        for path in self._folder.iterdir():
+            if path.name == _OPENING or path.name == self.id or self._is_locked(locks, path):
+                continue
+            if path.name.startswith(_UNFINISHED) and _is_recent(path):
+                continue
+            path.unlink(missing_ok=True)
+
+
+def _is_recent(path: Path) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime < DEAD_AFTER_SECONDS
+    except OSError:
+        return True
+
+
+@contextlib.contextmanager
+def opening_lock(folder: Path) -> Iterator[None]:
+    """Only one process at a time opens the store of this folder; the others wait."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(folder / _OPENING, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {folder}: {error.strerror};"
+            " choose a folder that you may write, or change its permissions"
+        ) from error
+    try:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)

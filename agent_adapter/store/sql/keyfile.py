@@ -1,0 +1,91 @@
+"""The store's secret in a file beside the database, readable by its owner alone."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from agent_adapter.core.errors import StoreError
+from agent_adapter.store.base import Transaction
+
+__all__ = ["KEY_BYTES", "checked_key", "file_key", "is_marked", "mark_key", "refuse_other_key"]
+
+KEY_BYTES = 32
+_CHECK = "key-check"
+
+
+def checked_key(key: bytes, where: str) -> bytes:
+    """`key`, if it is 32 bytes long."""
+    if len(key) != KEY_BYTES:
+        raise StoreError(
+            f"{where}: the key has {len(key)} bytes in place of {KEY_BYTES};"
+            " make one with secrets.token_bytes(32)"
+        )
+    return key
+
+
+def file_key(path: Path, *, may_create: bool) -> bytes:
+    """The key in `path`; made there for a new store, once, however many open it at a time."""
+    try:
+        return checked_key(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise StoreError(
+            f"cannot read the key {path}: {error.strerror}; run as its owner, or pass key="
+        ) from error
+    if not may_create:
+        raise StoreError(
+            f"the key {path} is missing, and the store was made with one;"
+            " put the file back, or pass key="
+        )
+    _create(path)
+    return checked_key(path.read_bytes(), str(path))
+
+
+def _create(path: Path) -> None:
+    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        made = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        with os.fdopen(made, "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(unfinished, path)
+        except FileExistsError:
+            return
+    except OSError as error:
+        raise StoreError(
+            f"cannot write the key {path}: {error.strerror};"
+            " choose a folder that you may write, or pass key="
+        ) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def is_marked(tx: Transaction) -> bool:
+    """Whether the store says which key it was made with."""
+    return tx.get("meta", _CHECK) is not None
+
+
+def mark_key(tx: Transaction) -> None:
+    """Leave a mark of the key in a new store."""
+    tx.insert("meta", {"name": _CHECK, "value": _mark(tx.key)})
+
+
+def refuse_other_key(tx: Transaction, where: str) -> None:
+    """Raise `StoreError` if the store was made with another key."""
+    row = tx.get("meta", _CHECK)
+    if row is None or not hmac.compare_digest(str(row["value"]), _mark(tx.key)):
+        raise StoreError(
+            f"{where} was made with another key; pass the key it was made with as key=,"
+            " or put its key file back"
+        )
+
+
+def _mark(key: bytes) -> str:
+    return hmac.new(key, b"agent-adapter key check 1", hashlib.sha256).hexdigest()

@@ -1,0 +1,1 @@
+"""One script per revision; a script that was released is never changed."""

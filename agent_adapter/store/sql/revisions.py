@@ -1,0 +1,11 @@
+"""The schema's revisions, oldest first; the last is what this version of the library uses."""
+
+from __future__ import annotations
+
+__all__ = ["HEAD", "REVISIONS"]
+
+REVISIONS: tuple[str, ...] = ("0001",)
+"""Known revisions; a file with another one is newer than this library."""
+
+HEAD = REVISIONS[-1]
+"""What a store is brought to when it is opened."""

@@ -1,0 +1,43 @@
+"""The declared tables as SQLAlchemy Core tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.types import TypeEngine
+
+from agent_adapter.store.tables import TABLES, Kind, Table
+
+__all__ = ["METADATA", "core_table"]
+
+METADATA = sa.MetaData()
+"""Every table with its indexes; the migrations build the same."""
+
+_TYPES: dict[Kind, type[TypeEngine[Any]]] = {
+    "text": sa.Text,
+    "int": sa.BigInteger,
+    "real": sa.Double,
+    "blob": sa.LargeBinary,
+}
+
+
+def core_table(declared: Table) -> sa.Table:
+    """The Core table of that name, built from its declaration."""
+    existing = METADATA.tables.get(declared.name)
+    if existing is not None:
+        return existing
+    columns = [
+        sa.Column(c.name, _TYPES[c.kind](), primary_key=c.name in declared.key, nullable=False)
+        if c.name in declared.key
+        else sa.Column(c.name, _TYPES[c.kind](), nullable=True)
+        for c in declared.columns
+    ]
+    table = sa.Table(declared.name, METADATA, *columns)
+    for names in declared.indexes:
+        sa.Index(f"ix_{declared.name}_{'_'.join(names)}", *(table.c[name] for name in names))
+    return table
+
+
+for _declared in TABLES:
+    core_table(_declared)

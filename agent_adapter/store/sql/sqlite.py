@@ -1,0 +1,228 @@
+"""A store in one SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from agent_adapter.core.errors import StoreError
+from agent_adapter.core.ports import Clock
+from agent_adapter.store.base import Operation
+from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
+from agent_adapter.store.sql.connection import (
+    begin_immediate,
+    read_only_connection,
+    sqlite_statements,
+    writing_connection,
+)
+from agent_adapter.store.sql.epochs import Epoch, opening_lock
+from agent_adapter.store.sql.inspection import inspect
+from agent_adapter.store.sql.keyfile import (
+    checked_key,
+    file_key,
+    is_marked,
+    mark_key,
+    refuse_other_key,
+)
+from agent_adapter.store.sql.readers import Readers
+from agent_adapter.store.sql.revisions import HEAD
+from agent_adapter.store.sql.transaction import SqlTransaction
+from agent_adapter.store.sql.writer import Writer
+
+__all__ = ["SqliteStore", "sqlite_path"]
+
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """A store in a SQLite file of a local disk, shared by every process that opens it.
+
+    Opening makes the file, its key (`<file>.key`) and its folder of epochs (`<file>.epochs`), or
+    brings an older file to the newest schema. A file that is no store of ours, damaged or newer
+    than this library is refused with `StoreError` and left as it was.
+    """
+
+    durable = True
+
+    def __init__(
+        self,
+        path_or_url: str | os.PathLike[str],
+        *,
+        clock: Clock = time.time,
+        key: bytes | None = None,
+    ) -> None:
+        self.path = sqlite_path(path_or_url)
+        self.url = f"sqlite:///{self.path}"
+        self._clock = clock
+        self._epochs = self.path.with_name(f"{self.path.name}.epochs")
+        self._statements = sqlite_statements()
+        if key is not None:
+            checked_key(key, self.url)
+        inspect(self.path)
+        with opening_lock(self._epochs):
+            self.key = self._prepare(key)
+        self._beginning = threading.Lock()
+        self._held: list[Lock] = []
+        self._begin()
+        watch_forks(self)
+
+    @property
+    def epoch(self) -> str:
+        """The owner's mark of this process: new at every start and after a fork."""
+        return self._current().id
+
+    async def write(self, op: Operation[T]) -> T:
+        """Run `op` in the writer's next transaction; its value comes once that is on the disk."""
+        self._current()
+        return await self._writer.write(op)
+
+    def post(self, op: Operation[Any]) -> None:
+        """Queue `op` for the writer without waiting; it has the time of now."""
+        self._current()
+        self._writer.post(op)
+
+    async def read(self, op: Operation[T]) -> T:
+        """Run `op` over a snapshot, beside the writer."""
+        self._current()
+        return await self._readers.read(op)
+
+    async def flush(self) -> None:
+        """Return when everything posted so far is on the disk."""
+        await self.write(_nothing)
+
+    async def aclose(self) -> None:
+        """Write what is queued, then close files and threads; a second call does nothing."""
+        if self._finish.alive:
+            await asyncio.to_thread(self._finish)
+
+    def _current(self) -> Epoch:
+        # A forked child has none until it uses the store.
+        epoch = self._epoch
+        if epoch is None:
+            with self._beginning:
+                epoch = self._epoch or self._begin()
+        return epoch
+
+    def _prepare(self, key: bytes | None) -> bytes:
+        """Bring the file to the newest schema; the only process doing so. The key to use."""
+        found = inspect(self.path)
+        if key is None:
+            key_path = self.path.with_name(f"{self.path.name}.key")
+            key = file_key(key_path, may_create=found is None)
+        with _mapped(self.path):
+            connection = writing_connection(self.path, create=True)
+            with contextlib.closing(connection):
+                if found != HEAD:
+                    from agent_adapter.store.sql.migrate import migrate
+
+                    migrate(connection)
+                self._check(connection, key)
+        return key
+
+    def _check(self, connection: sqlite3.Connection, key: bytes) -> None:
+        tx = SqlTransaction(
+            connection.cursor(), self._statements, key=key, epoch="", is_live=lambda *_: False
+        )
+        if not is_marked(tx):
+            begin_immediate(connection)
+            mark_key(tx)
+            connection.execute("COMMIT")
+        refuse_other_key(tx, str(self.path))
+
+    def _begin(self) -> Epoch:
+        epoch = Epoch(self._epochs)
+        name = str(self.path)
+        transaction = partial(
+            SqlTransaction,
+            statements=self._statements,
+            key=self.key,
+            epoch=epoch.id,
+            is_live=epoch.is_live,
+        )
+        self._writer = Writer(
+            name=name,
+            connect=partial(writing_connection, self.path),
+            transaction=transaction,
+            epoch=epoch,
+            clock=self._clock,
+        )
+        self._readers = Readers(
+            name=name,
+            connect=partial(read_only_connection, self.path),
+            transaction=transaction,
+            clock=self._clock,
+        )
+        self._finish = weakref.finalize(self, _finish, self._writer, self._readers, epoch)
+        self._epoch: Epoch | None = epoch
+        return epoch
+
+    def before_fork(self) -> None:
+        """Wait for the transaction under way, so that the child never starts inside SQLite."""
+        self._held = take_all([self._writer.gate, *self._readers.gates()])
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        release_all(self._held)
+
+    def after_fork_in_child(self) -> None:
+        """Leave the parent's threads, files and epoch alone; new ones come with the first use."""
+        closed = not self._finish.alive
+        self._beginning = threading.Lock()
+        self._held = []
+        self._finish.detach()
+        for thing in (*self._writer.abandoned(), *self._readers.abandoned()):
+            # Never freed: closing a connection of the parent would break its locks.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+        if self._epoch is not None and not closed:
+            self._epoch.disown()
+            self._epoch = None
+
+
+def _finish(writer: Writer, readers: Readers, epoch: Epoch) -> None:
+    # The writer last: its connection empties the log, which one that only reads cannot.
+    readers.close()
+    writer.stop()
+    epoch.release()
+
+
+def _nothing(tx: object) -> None:
+    """An operation that only waits for its turn."""
+
+
+@contextlib.contextmanager
+def _mapped(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"cannot open {path}: {error}; see that its folder may be written, the disk has room"
+            " and no other program holds the file"
+        ) from error
+
+
+def sqlite_path(path_or_url: str | os.PathLike[str]) -> Path:
+    """The absolute path of a plain path, `sqlite:///relative.db` or `sqlite:////absolute.db`."""
+    written = os.fspath(path_or_url)
+    if not written.startswith("sqlite:"):
+        name = written
+    else:
+        name = written.removeprefix("sqlite:///") if written.startswith("sqlite:///") else ""
+        if "?" in name:
+            raise StoreError(f"{written}: options after '?' are not known; give the path alone")
+    if name in ("", ":memory:"):
+        raise StoreError(
+            f"{written or 'an empty path'} names no file; write sqlite:///path/to/state.db,"
+            " or memory:// for a store that keeps nothing"
+        )
+    # Links are followed: what lies beside the file must have one name, as SQLite's own files do.
+    return Path(os.path.realpath(os.path.expanduser(name)))

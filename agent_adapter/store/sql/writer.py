@@ -1,0 +1,348 @@
+"""One thread that writes: it takes what has gathered and commits it in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import queue
+import random
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from agent_adapter.core.errors import StoreError
+from agent_adapter.core.ports import Clock
+from agent_adapter.store.base import Operation
+from agent_adapter.store.sql.connection import begin_immediate, is_storage_trouble
+from agent_adapter.store.sql.epochs import BEAT_SECONDS, Epoch
+from agent_adapter.store.sql.transaction import SqlTransaction
+
+__all__ = ["BATCH", "QUEUE_LIMIT", "Writer"]
+
+T = TypeVar("T")
+
+QUEUE_LIMIT = 10_000
+"""Operations that may wait; a caller who brings more waits until there is room."""
+
+BATCH = 256
+"""Operations in one transaction, at most."""
+
+_TRY_SECONDS = 5.0
+_COURTESY_SECONDS = 0.0005
+_JOIN_SECONDS = 5.0
+
+_log = logging.getLogger("agent_adapter.store")
+
+_Loop = asyncio.AbstractEventLoop
+_Future = asyncio.Future[Any]
+
+
+class _Job:
+    """An operation, who waits for it, and what came of it."""
+
+    __slots__ = ("at", "error", "future", "loop", "op", "value")
+
+    def __init__(
+        self, op: Operation[Any], at: float | None, loop: _Loop | None, future: _Future | None
+    ) -> None:
+        self.op = op
+        self.at = at
+        self.loop = loop
+        self.future = future
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+
+class _OperationFailed(Exception):
+    """An operation raised after it had written; the batch is taken back."""
+
+
+class Writer:
+    """A bounded queue and the thread that drains it.
+
+    `connect` gives the connection, in the thread; `transaction` the tables over its cursor.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        connect: Callable[[], sqlite3.Connection],
+        transaction: Callable[[sqlite3.Cursor], SqlTransaction],
+        epoch: Epoch,
+        clock: Clock,
+    ) -> None:
+        self._name = name
+        self._connect = connect
+        self._transaction = transaction
+        self._epoch = epoch
+        self._clock = clock
+        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._room: deque[tuple[_Loop, _Future]] = deque()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._stopped = False
+        self._ended = False
+        self._connection: sqlite3.Connection | None = None
+        self._tx: SqlTransaction | None = None
+        self._beaten_at = -BEAT_SECONDS
+        self._waited = False
+        # Held during a transaction: a fork waits for it, so that no child begins inside SQLite.
+        self.gate = threading.RLock()
+
+    async def write(self, op: Operation[T]) -> T:
+        """Run `op` in the thread; return when it is durable."""
+        loop = asyncio.get_running_loop()
+        while self._queue.qsize() >= QUEUE_LIMIT:
+            await self._wait_for_room(loop)
+        future: asyncio.Future[T] = loop.create_future()
+        self._put(_Job(op, None, loop, future))
+        return await future
+
+    def post(self, op: Operation[Any]) -> None:
+        """Queue `op` with the time of now; where the queue is full, block until there is room."""
+        while self._queue.qsize() >= QUEUE_LIMIT and threading.current_thread() is not self._thread:
+            time.sleep(_COURTESY_SECONDS)
+        self._put(_Job(op, self._clock(), None, None))
+
+    def stop(self) -> None:
+        """Write what is queued, close the connection and end the thread; waits up to 5 s."""
+        with self._starting:
+            self._stopped = True
+            thread = self._thread
+            if thread is None:
+                return
+            self._queue.put(None)
+        if thread is not threading.current_thread():
+            thread.join(_JOIN_SECONDS)
+            if thread.is_alive():
+                _log.error("%s: the writer did not end in %g s", self._name, _JOIN_SECONDS)
+
+    def abandoned(self) -> list[object]:
+        """What a forked child must keep and never touch."""
+        return [self._connection, self._tx, self._queue, self._thread, self.gate]
+
+    async def _wait_for_room(self, loop: _Loop) -> None:
+        room: _Future = loop.create_future()
+        self._room.append((loop, room))
+        # Looked at again after having said so: the writer wakes whoever it finds there.
+        if self._queue.qsize() >= QUEUE_LIMIT:
+            await room
+
+    def _put(self, job: _Job) -> None:
+        if self._thread is None or self._stopped:
+            self._start()
+        self._queue.put(job)
+        if self._ended:
+            # It came too late for the thread, or the thread has just taken it.
+            late = self._rest()
+            for one in late:
+                one.error = _closed(self._name)
+            _deliver(late)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._stopped:
+                raise _closed(self._name)
+            if self._thread is None:
+                thread = threading.Thread(
+                    target=self._work, name="agent-adapter-writer", daemon=True
+                )
+                self._thread = thread
+                thread.start()
+
+    def _work(self) -> None:
+        ended = False
+        while not ended:
+            batch, ended = self._gather()
+            if not batch:
+                continue
+            with self.gate:
+                self._commit(batch)
+            _deliver(batch)
+            self._make_room()
+            if self._waited:
+                self._waited = False
+                time.sleep(_COURTESY_SECONDS)
+        self._ended = True
+        while rest := self._rest():
+            with self.gate:
+                self._commit(rest)
+            _deliver(rest)
+        with self.gate:
+            self._disconnect()
+
+    def _rest(self) -> list[_Job]:
+        """Whatever came after the end was asked for."""
+        rest = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                job = self._queue.get_nowait()
+                if job is not None:
+                    rest.append(job)
+        return rest
+
+    def _gather(self) -> tuple[list[_Job], bool]:
+        """What is queued by now, at least one job, and whether it is the last."""
+        batch: list[_Job] = []
+        try:
+            timeout = BEAT_SECONDS if self._epoch.needs_beats else None
+            job = self._queue.get(timeout=timeout)
+            while job is not None:
+                batch.append(job)
+                if len(batch) == BATCH:
+                    break
+                job = self._queue.get_nowait()
+        except queue.Empty:
+            job = batch[-1] if batch else _Job(_nothing, None, None, None)
+        if time.monotonic() - self._beaten_at >= BEAT_SECONDS and (batch or job is not None):
+            batch.append(_Job(self._epoch.beat, None, None, None))
+        return batch, job is None
+
+    def _commit(self, batch: list[_Job]) -> None:
+        """Commit the batch, trying again for 5 s; what came of each job is in it.
+
+        When a job raised after it had written, the batch is taken back and each job is done alone.
+        """
+        pending = list(batch)
+        alone = False
+        failing_since: float | None = None
+        while pending:
+            jobs = pending[:1] if alone else pending
+            try:
+                self._transact(jobs)
+            except _OperationFailed:
+                if not alone:
+                    alone = True
+                    continue
+            except sqlite3.Error as error:
+                self._disconnect()
+                failing_since = failing_since or time.monotonic()
+                if time.monotonic() - failing_since < _TRY_SECONDS:
+                    time.sleep(random.uniform(0.02, 0.1))  # noqa: S311 - jitter, no secret
+                    continue
+                return self._give_up(pending, error)
+            except BaseException as error:
+                # Whatever it is, those who wait must hear of it.
+                self._disconnect()
+                return self._give_up(pending, error)
+            failing_since = None
+            del pending[: len(jobs)]
+        self._beaten_at = time.monotonic()
+        return None
+
+    def _transact(self, jobs: Sequence[_Job]) -> None:
+        """One transaction; `_OperationFailed`, rolled back, when a job raised after writing."""
+        tx = self._ready()
+        connection = self._connection
+        assert connection is not None  # noqa: S101 - `_ready` made it
+        self._waited = begin_immediate(connection) or self._waited
+        try:
+            for job in jobs:
+                self._run(job, tx)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _run(self, job: _Job, tx: SqlTransaction) -> None:
+        tx.now = self._clock() if job.at is None else job.at
+        tx.wrote = 0
+        job.error = job.value = None
+        try:
+            job.value = job.op(tx)
+        except BaseException as error:
+            if is_storage_trouble(error):
+                raise
+            job.error = _mapped(self._name, error)
+            # One that raised before it wrote has nothing to take back.
+            if tx.wrote:
+                raise _OperationFailed from error
+
+    def _ready(self) -> SqlTransaction:
+        if self._connection is None or self._tx is None:
+            self._connection = self._connect()
+            self._tx = self._transaction(self._connection.cursor())
+        return self._tx
+
+    def _disconnect(self) -> None:
+        connection, self._connection, self._tx = self._connection, None, None
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _give_up(self, batch: list[_Job], error: BaseException) -> None:
+        for job in batch:
+            job.value = None
+            job.error = StoreError(
+                f"cannot write {self._name}: {str(error) or type(error).__name__};"
+                " see that the disk has room, the file is there and no other program holds it"
+            )
+            job.error.__cause__ = error
+
+    def _make_room(self) -> None:
+        # As many as waited when it began: those who come now look for themselves.
+        for _ in range(len(self._room)):
+            loop, room = self._room.popleft()
+            _call(loop, _wake, room)
+
+
+def _nothing(tx: object) -> None:
+    """Gives an idle writer's transaction something to do."""
+
+
+def _closed(name: str) -> StoreError:
+    return StoreError(f"{name}: this store is closed; open it again")
+
+
+def _mapped(name: str, error: BaseException) -> BaseException:
+    if isinstance(error, sqlite3.Error | OverflowError | UnicodeEncodeError):
+        mapped = StoreError(f"{name}: an operation cannot be stored: {error}")
+        mapped.__cause__ = error
+        return mapped
+    if isinstance(error, StopIteration):
+        # A future refuses it.
+        mapped_stop = RuntimeError("an operation raised StopIteration")
+        mapped_stop.__cause__ = error
+        return mapped_stop
+    return error
+
+
+def _deliver(batch: Iterable[_Job]) -> None:
+    waiting = [job for job in batch if job.loop is not None]
+    for job in batch:
+        if job.loop is None and job.error is not None:
+            _log.error("a posted operation failed", exc_info=job.error)
+    waiting.sort(key=lambda job: id(job.loop))
+    for _, group in itertools.groupby(waiting, key=lambda job: id(job.loop)):
+        jobs = list(group)
+        loop = jobs[0].loop
+        if loop is not None:
+            _call(loop, _settle, jobs)
+
+
+def _call(loop: _Loop, function: Callable[[Any], None], argument: Any) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+        loop.call_soon_threadsafe(function, argument)
+
+
+def _settle(jobs: list[_Job]) -> None:
+    for job in jobs:
+        future = job.future
+        if future is None or future.done():
+            continue
+        if job.error is not None:
+            future.set_exception(job.error)
+        else:
+            future.set_result(job.value)
+
+
+def _wake(room: _Future) -> None:
+    if not room.done():
+        room.set_result(None)
