@@ -91,7 +91,7 @@ def _load_all(entries: Iterable[EntryPoint]) -> _Found:
 
 
 def _order(entry: EntryPoint) -> tuple[bool, str, str, str]:
-    """Our own first, then by distribution and value, so that the first of two is always the same."""
+    """Our own first, then by distribution and value: the first of two is always the same."""
     return (not _is_ours(entry), _distribution(entry), entry.value, entry.name)
 
 
@@ -137,13 +137,13 @@ def _fault(name: str, candidate: Any) -> str | None:
         return f"{type(candidate).__name__} is not an Integration: {_lacking(candidate)}"
     if not isinstance(candidate.name, str):
         return f"`name` must be a str, not {type(candidate.name).__name__}"
-    if candidate.name != name:
-        return f"it is named {candidate.name!r}, its entry point {name!r}: they must be the same"
     requires: Any = candidate.requires
     if not isinstance(requires, tuple) or not all(isinstance(item, str) for item in requires):
         return f"`requires` must be a tuple of str, not {requires!r}"
     if candidate.extra is not None and not isinstance(candidate.extra, str):
         return f"`extra` must be a str or None, not {candidate.extra!r}"
+    if candidate.name != name:
+        return f"it is named {candidate.name!r}, its entry point {name!r}: they must be the same"
     return None
 
 

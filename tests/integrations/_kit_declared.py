@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agent_adapter.core.results import plain_result
 from pydantic import BaseModel
 
+from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 

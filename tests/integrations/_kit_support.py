@@ -6,10 +6,10 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import anyio
-from agent_adapter.core.registry import ToolRegistry
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
@@ -20,6 +20,7 @@ from agent_adapter.core.errors import (
     ToolFailed,
     ToolTimeout,
 )
+from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 
@@ -125,7 +126,9 @@ class FakeRunner:
         if self.approval is None:
             return ApprovalDecision.deny(reason="nobody can be asked")
         try:
-            decision: ApprovalDecision = await self.approval.request(_request_for(call))
+            decision: ApprovalDecision = await self.approval.request(
+                request_for(call.spec, call.arguments, call.ctx)
+            )
         except Exception:
             return ApprovalDecision.deny(reason="the port failed")
         return decision
@@ -164,20 +167,21 @@ async def _entered(call: _HookCall) -> Any:
         raise ToolFailed(f"{call.spec.name} failed: {type(exc).__name__}") from exc
 
 
-def _request_for(call: _HookCall) -> ApprovalRequest:
-    call_id = call.ctx.call_id or ""
+def request_for(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) -> ApprovalRequest:
+    """What a port is asked about one call."""
+    call_id = ctx.call_id or ""
     return ApprovalRequest(
-        tool=call.spec.name,
-        description=call.spec.description,
-        arguments=dict(call.arguments),
-        shown=repr(call.arguments),
+        tool=spec.name,
+        description=spec.description,
+        arguments=dict(arguments),
+        shown=repr(dict(arguments)),
         call_id=call_id,
-        run_id=call.ctx.run_id or "run_fake",
-        thread_id=call.ctx.thread_id,
+        run_id=ctx.run_id or "run_fake",
+        thread_id=ctx.thread_id,
         call_key=call_id,
         binding=call_id,
-        fingerprint=call.spec.name,
-        digest=repr(call.arguments),
+        fingerprint=spec.name,
+        digest=repr(dict(arguments)),
         reason="the tool asks for confirmation",
     )
 
@@ -243,7 +247,7 @@ class Probe:
     def taking_turns(self, order: Sequence[int], *, wait: bool, **policy: Any) -> ToolSpec:
         """`contract_turn(n)`: ends only after every later number of `order` has ended."""
         self._turns = {n: asyncio.Event() for n in order}
-        following = dict(zip(order, order[1:], strict=False))
+        following = dict(pairwise(order))
 
         async def contract_turn(n: int, ctx: ToolContext) -> str:
             """Ends after the turns that were asked for later."""

@@ -1,0 +1,1 @@
+"""Tests mirror the package; `tests.integrations.kit` is the contract of an integration."""
