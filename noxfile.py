@@ -14,6 +14,13 @@ nox.options.sessions = ["lint", "types", "tests", "contract", "plugin", "wheel"]
 
 ROOT = Path(__file__).parent
 PLUGIN = ROOT / "tests" / "fixtures" / "demo_integration"
+# What a plug-in copies into its own tests to run the contract kit.
+KIT = (
+    "tests/integrations/kit.py",
+    "tests/integrations/_kit_support.py",
+    "tests/fakes/approval.py",
+    "tests/fakes/hooks.py",
+)
 GROUPS = nox.project.dependency_groups(nox.project.load_toml(ROOT / "pyproject.toml"), "test")
 
 
@@ -62,6 +69,11 @@ def plugin(session: nox.Session) -> None:
     shutil.rmtree(tests, ignore_errors=True)
     # Outside the source tree, so that only what was installed can be imported.
     shutil.copytree(PLUGIN / "tests", tests / "tests")
+    for path in KIT:
+        copy = tests / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        (copy.parent / "__init__.py").touch()
+        shutil.copy(ROOT / path, copy)
     session.chdir(tests)
     session.run("python", "-m", "pytest", "-p", "no:cacheprovider", "tests", *session.posargs)
 

@@ -131,19 +131,22 @@ def _said(exc: BaseException) -> str:
         return type(exc).__name__
 
 
-def _fault(name: str, candidate: Any) -> str | None:
+def _fault(entry_name: str, candidate: Any) -> str | None:
     """What makes `candidate` unusable, or `None`."""
     if not isinstance(candidate, Integration):
         return f"{type(candidate).__name__} is not an Integration: {_lacking(candidate)}"
-    if not isinstance(candidate.name, str):
-        return f"`name` must be a str, not {type(candidate.name).__name__}"
-    requires: Any = candidate.requires
+    # A plug-in may hold anything in these, whatever the protocol says.
+    name: object = candidate.name
+    requires: object = candidate.requires
+    extra: object = candidate.extra
+    if not isinstance(name, str):
+        return f"`name` must be a str, not {type(name).__name__}"
     if not isinstance(requires, tuple) or not all(isinstance(item, str) for item in requires):
         return f"`requires` must be a tuple of str, not {requires!r}"
-    if candidate.extra is not None and not isinstance(candidate.extra, str):
-        return f"`extra` must be a str or None, not {candidate.extra!r}"
-    if candidate.name != name:
-        return f"it is named {candidate.name!r}, its entry point {name!r}: they must be the same"
+    if not isinstance(extra, str | None):
+        return f"`extra` must be a str or None, not {extra!r}"
+    if name != entry_name:
+        return f"it is named {name!r}, its entry point {entry_name!r}: they must be the same"
     return None
 
 

@@ -201,7 +201,7 @@ def _locked(factory: RunnerFactory, **options: Any) -> Any:
 
     class Locked(base):  # type: ignore[misc]  # the base is the factory's own class
         seen = 0
-        lock = None
+        lock: Any = None
 
         async def run_spec(self, *args: Any, **kwargs: Any) -> Any:
             self.seen += 1

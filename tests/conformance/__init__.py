@@ -1,0 +1,1 @@
+"""What the documentation shows must work as a reader would type it."""
