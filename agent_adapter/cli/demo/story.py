@@ -1,0 +1,144 @@
+"""The story: two agents, one registry, two held calls, one ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.cli.demo.scene import Customer, Said
+from agent_adapter.cli.exits import DOUBT, FAILED, OK, Refusal
+from agent_adapter.cli.output import console, plain, print_json, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from agent_adapter.store.base import Store
+
+__all__ = ["tell"]
+
+
+async def tell(folder: Path, *, as_json: bool = False) -> int:
+    """Tell the story over a SQLite file in `folder`; its exit code says whether it went well."""
+    from agent_adapter.store.opening import open_store
+
+    url = f"sqlite:///{(folder / 'state.db').resolve()}"
+    store = open_store(url)
+    try:
+        return await _Story(store, url, as_json).tell()
+    finally:
+        await store.aclose()
+
+
+class _Story:
+    """One telling; `record` gathers what `--json` prints."""
+
+    def __init__(self, store: Store, url: str, as_json: bool) -> None:
+        self._store = store
+        self._url = url
+        self._as_json = as_json
+        self._out: Console = console()
+        self.record: dict[str, Any] = {"store": url, "agents": []}
+
+    async def tell(self) -> int:
+        from agent_adapter.cli.demo.ag2_agent import Ag2Customer
+        from agent_adapter.cli.demo.agno_agent import AgnoCustomer
+        from agent_adapter.cli.demo.shop import paid_back, registry
+        from agent_adapter.exec.approval.deferred import DeferredApproval
+        from agent_adapter.exec.executor import Executor
+
+        paid_back.clear()
+        port = DeferredApproval(self._store)
+        executor = Executor(registry, approval=port, store=self._store)
+        self._head("One registry")
+        rows = [(spec.name, spec.effects, spec.confirm, spec.description) for spec in registry]
+        self._show(table(("tool", "effects", "confirm", "description"), rows))
+        self._line("Both agents below use these tools; their models follow a script.")
+        await self._act(Ag2Customer(registry, executor, port))
+        await self._act(AgnoCustomer(registry, executor, port))
+        return await self._end(paid_back)
+
+    async def _act(self, agent: Customer) -> None:
+        from agent_adapter.exec.approval.inbox import Inbox
+
+        self._head(f"{agent.framework}: the agent works until a person is needed")
+        before = await agent.start()
+        self._said(before)
+        waiting = await Inbox(self._store).list("pending")
+        if len(waiting) != 1:
+            raise Refusal(f"{agent.framework}: {len(waiting)} calls wait, not one; report this")
+        held = waiting[0]
+        self._head(f"{agent.framework}: another process decides")
+        await self._shell("approvals", "list")
+        await self._shell("approvals", "approve", held.id, "--reason", "the order was checked")
+        self._head(f"{agent.framework}: the run goes on, the tool runs once")
+        after = await agent.go_on()
+        self._said(after)
+        taken = await Inbox(self._store).get(held.id)
+        self.record["agents"].append(
+            {
+                "framework": agent.framework,
+                "before": [asdict(said) for said in before],
+                "approval": asdict(taken),
+                "after": [asdict(said) for said in after],
+            }
+        )
+
+    async def _end(self, paid_back: list[tuple[str, float]]) -> int:
+        from agent_adapter.cli.ledger import entry_table, ledger_entries
+        from agent_adapter.exec.ledger import verify
+
+        self._head("The ledger")
+        await self._store.flush()
+        entries = await ledger_entries(self._store)
+        self._show(entry_table(entries))
+        report = await verify(self._store)
+        once = sorted(paid_back) == [("A1", 40.0), ("B2", 19.0)]
+        moved = ", ".join(f"{amount:.2f} EUR for {order}" for order, amount in paid_back)
+        self._line(f"money moved: {moved}")
+        self._line(str(report))
+        self.record |= {"paid_back": paid_back, "ledger": entries, "verified": report.ok}
+        if self._as_json:
+            print_json(self.record)
+        if not report.ok:
+            return DOUBT
+        return OK if once else FAILED
+
+    async def _shell(self, *args: str) -> None:
+        """Run the command line in a process of its own, as a reviewer would."""
+        self._line(f"$ agent-adapter {' '.join(args)}")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "agent_adapter.cli",
+            *args,
+            "--store",
+            self._url,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate()
+        text = output.decode(errors="replace").rstrip()
+        self._line(text)
+        if process.returncode != OK:
+            raise Refusal(f"agent-adapter {' '.join(args)} ended with {process.returncode}: {text}")
+
+    def _said(self, lines: list[Said]) -> None:
+        for said in lines:
+            who = "agent says" if said.tool is None else said.tool
+            self._line(f"  {who:<14} {said.shown}")
+
+    def _head(self, text: str) -> None:
+        if not self._as_json:
+            self._out.print()
+            self._out.print(text, style="bold")
+
+    def _line(self, text: str) -> None:
+        if not self._as_json:
+            self._out.print(plain(text, lines=True), soft_wrap=True)
+
+    def _show(self, grid: Any) -> None:
+        if not self._as_json:
+            self._out.print(grid)

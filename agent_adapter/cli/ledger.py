@@ -1,0 +1,183 @@
+"""`agent-adapter ledger`: what happened, whether the record is whole, and what is in doubt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_adapter.cli.exits import DOUBT, OK, USAGE, Refusal
+from agent_adapter.cli.options import AsJson, Reason, Reviewer, StoreUrl, reviewer_name, with_store
+from agent_adapter.cli.output import console, plain, print_json, table, when
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from agent_adapter.exec.ledger import Report
+    from agent_adapter.store.base import Store
+
+__all__ = ["app", "entry_table", "ledger_entries", "print_report"]
+
+app = typer.Typer(help="See what happened, check the record, settle what is in doubt.")
+
+_TOLD = ("ending", "effects", "verdict", "reviewer", "reason", "why", "error", "approval", "cost")
+
+
+@app.command(epilog="Example: agent-adapter ledger show run_0123")
+def show(
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="One run; else all.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many entries.")] = 500,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show the ledger's entries, of one run or of all, oldest first."""
+    entries = with_store(store, lambda opened: ledger_entries(opened, run, limit))
+    if run is not None and not entries:
+        raise Refusal(f"no run {run} in the ledger: `agent-adapter ledger show` lists all")
+    if as_json:
+        print_json(entries)
+    elif entries:
+        console().print(entry_table(entries))
+    else:
+        console().print("the ledger is empty")
+    return OK
+
+
+@app.command(epilog="Example: agent-adapter ledger verify")
+def verify(
+    run: Annotated[str | None, typer.Option("--run", help="Only this run's chain.")] = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Check every chain: nothing changed, removed, re-ordered or cut off."""
+    from agent_adapter.exec.ledger import verify as verify_ledger
+
+    async def _work(opened: Store) -> Report:
+        if run is not None and not await ledger_entries(opened, run, 1):
+            raise Refusal(f"no run {run} in the ledger: `agent-adapter ledger show` lists all")
+        return await verify_ledger(opened, run)
+
+    report = with_store(store, _work)
+    if as_json:
+        print_json(asdict(report) | {"ok": report.ok})
+    else:
+        print_report(report)
+    return OK if report.ok else DOUBT
+
+
+@app.command("in-doubt", epilog="Example: agent-adapter ledger in-doubt")
+def in_doubt(store: StoreUrl = None, as_json: AsJson = False) -> int:
+    """List the writes whose end nobody knows; exit code 4 where there are any."""
+    from agent_adapter.exec.ledger import in_doubt as doubtful
+
+    calls = with_store(store, doubtful)
+    if as_json:
+        print_json([asdict(call) for call in calls])
+    elif calls:
+        columns = ("call", "tool", "run", "began", "ending")
+        rows = [(c.call_key, c.tool, c.run_id, when(c.started_at), c.ending) for c in calls]
+        console().print(table(columns, rows))
+    else:
+        console().print("nothing is in doubt")
+    return DOUBT if calls else OK
+
+
+@app.command(epilog="Example: agent-adapter ledger resolve call_0123 --happened")
+def resolve(
+    call_key: Annotated[str, typer.Argument(metavar="CALL", help="The call, call_….")],
+    happened: Annotated[
+        bool | None,
+        typer.Option("--happened/--not-happened", help="What the other side shows."),
+    ] = None,
+    result: Annotated[
+        str | None, typer.Option("--result", help="What the call gave, as JSON.")
+    ] = None,
+    reason: Reason = None,
+    reviewer: Reviewer = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say whether a write in doubt happened; not happened, it may run again."""
+    from agent_adapter.exec.ledger import resolve as settle
+
+    if happened is None:
+        raise Refusal("say what the other side shows: --happened or --not-happened", code=USAGE)
+    value = None if result is None else _result(result, happened)
+    who = reviewer_name(reviewer)
+
+    async def _work(opened: Store) -> Any:
+        return await settle(
+            opened, call_key, reviewer=who, happened=happened, result=value, reason=reason
+        )
+
+    with_store(store, _work)
+    answer = "happened" if happened else "did not happen"
+    if as_json:
+        print_json({"call_key": call_key, "happened": happened, "reviewer": who})
+    else:
+        console().print(plain(f"{call_key}: {answer}, says {who}"))
+    return OK
+
+
+def print_report(report: Report) -> None:
+    """What `verify` found, for people."""
+    console().print(plain(str(report), lines=True), soft_wrap=True)
+
+
+def _result(text: str, happened: bool) -> Any:
+    if not happened:
+        raise Refusal("--result is for a call that happened: leave it out", code=USAGE)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as exc:
+        problem = f"--result is not JSON ({exc.msg} at character {exc.pos})"
+        raise Refusal(f"{problem}: quote a text, '\"done\"'", code=USAGE) from None
+
+
+async def ledger_entries(
+    store: Store, run: str | None = None, limit: int = 500
+) -> list[dict[str, Any]]:
+    """The entries of one run, or of all, as they were written; oldest first."""
+    where = {} if run is None else {"run_id": run}
+    order = ("at", "run_id", "seq") if run is None else ("seq",)
+    rows = await store.read(lambda tx: tx.select("ledger", where, order_by=order, limit=limit))
+    return [json.loads(row["body"]) for row in rows]
+
+
+def entry_table(entries: Sequence[dict[str, Any]]) -> Table:
+    """Ledger entries for people; long digests are left to `--json`."""
+    rows = [
+        (
+            when(entry.get("at")),
+            _short(entry.get("run")),
+            entry.get("seq"),
+            entry.get("kind"),
+            entry.get("tool") or "",
+            _short(entry.get("call")),
+            _rest(entry),
+        )
+        for entry in entries
+    ]
+    return table(("at", "run", "no", "entry", "tool", "call", "facts"), rows)
+
+
+def _rest(entry: dict[str, Any]) -> str:
+    facts = {key: entry[key] for key in _TOLD if entry.get(key) not in (None, "", [])}
+    return ", ".join(f"{key}: {_fact(value)}" for key, value in facts.items())
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, dict):
+        return str(value.get("id") or json.dumps(value))
+    return str(value)
+
+
+def _short(text: str | None) -> str:
+    if not text:
+        return ""
+    return text if len(text) <= 17 else f"{text[:16]}…"

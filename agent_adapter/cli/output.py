@@ -1,0 +1,82 @@
+"""What the commands print: rich on a terminal, plain in a pipe, JSON where asked.
+
+Whatever comes from a tool, a model or a record may carry terminal escapes, markup, or characters
+that hide or reorder text; `plain` makes them visible and inert before anything is printed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["console", "plain", "print_json", "say_error", "table", "when"]
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Fillers and joiners that draw nothing although Unicode calls them letters or marks.
+_BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u180b\u180c\u180d")
+
+
+def plain(text: object, *, lines: bool = False) -> str:
+    """`text`, every character that would not be seen as an escape; `lines` keeps line ends."""
+    return "".join(_shown(char, lines) for char in str(text))
+
+
+def _shown(char: str, lines: bool) -> str:
+    if " " <= char <= "~" or (lines and char == "\n"):
+        return char
+    variation = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+    spaces = unicodedata.category(char) == "Zs"
+    if unicodedata.category(char) in _HIDDEN or char in _BLANK or variation or spaces:
+        return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return char
+
+
+def console() -> Console:
+    """The console of stdout; in a pipe it neither colours nor cuts."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 160
+    return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
+    """A table whose cells are shown whole and inert."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    for column in columns:
+        grid.add_column(column, overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(plain(cell)) for cell in row))
+    return grid
+
+
+def print_json(value: Any) -> None:
+    """`value` as JSON; what is not ASCII is escaped, so nothing can hide in it."""
+    print(json.dumps(value, indent=2, default=str))
+
+
+def say_error(kind: str, message: str, *, code: int, as_json: bool = False) -> int:
+    """One line on stderr, and with `--json` the error on stdout too; the exit code."""
+    if as_json:
+        print_json({"error": {"kind": kind, "message": message}})
+    line = "; ".join(part.strip() for part in message.splitlines() if part.strip())
+    print(f"agent-adapter: {plain(line)}", file=sys.stderr)
+    return code
+
+
+def when(seconds: float | None) -> str:
+    """A time as people read it, in UTC."""
+    if seconds is None:
+        return "-"
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds)) + "Z"

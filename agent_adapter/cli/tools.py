@@ -1,0 +1,191 @@
+"""`agent-adapter tools`: look at the tools of a registry, try one, check all."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_adapter.cli.exits import FAILED, OK, USAGE, Refusal
+from agent_adapter.cli.options import AsJson, StoreUrl, parse_object, reviewer_name, with_store
+from agent_adapter.cli.output import console, plain, print_json, table
+from agent_adapter.cli.target import Target, load_registry
+
+if TYPE_CHECKING:
+    from agent_adapter.core.tool import ToolSpec
+    from agent_adapter.store.base import Store
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Look at the tools of a registry, try one, check all of them.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool.", show_default=False)]
+
+
+@app.command("list", epilog="Example: agent-adapter tools list shop.py")
+def list_(target: Target, as_json: AsJson = False) -> int:
+    """List the tools of a registry."""
+    specs = list(load_registry(target))
+    if as_json:
+        print_json([_facts(spec) for spec in specs])
+        return OK
+    rows = [
+        (spec.name, spec.effects, _confirm(spec), spec.trust, _targets(spec), _first(spec))
+        for spec in specs
+    ]
+    console().print(table(("tool", "effects", "confirm", "trust", "targets", "description"), rows))
+    return OK
+
+
+@app.command(epilog="Example: agent-adapter tools show shop:registry refund")
+def show(target: Target, name: Name, as_json: AsJson = False) -> int:
+    """Show one tool, with the schema that a model sees."""
+    spec = load_registry(target).get(name)
+    if as_json:
+        print_json(_facts(spec) | {"schema": spec.json_schema()})
+        return OK
+    out = console()
+    out.print(plain(spec.name), style="bold")
+    out.print(plain(spec.description, lines=True))
+    facts = {key: value for key, value in _facts(spec).items() if value not in (None, [], "")}
+    rows = [(key, value) for key, value in facts.items() if key not in ("name", "description")]
+    out.print(table(("field", "value"), rows))
+    print(json.dumps(spec.json_schema(), indent=2))
+    return OK
+
+
+@app.command(epilog="Example: agent-adapter tools call shop.py refund order_id=A1 amount=5")
+def call(
+    target: Target,
+    name: Name,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[KEY=VALUE]...",
+            help="Arguments: JSON where it can be read as JSON, else text.",
+            show_default=False,
+        ),
+    ] = None,
+    args: Annotated[
+        str | None, typer.Option("--args", help="All arguments as one JSON object.")
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", help="The run that the call belongs to.")
+    ] = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Run one call through the executor; a tool that needs a person waits in the inbox."""
+    registry = load_registry(target)
+    spec = registry.get(name)
+    arguments = _arguments(pairs or [], args)
+
+    async def _work(opened: Store) -> Any:
+        from agent_adapter.core.context import ToolContext
+        from agent_adapter.exec.approval.deferred import DeferredApproval
+        from agent_adapter.exec.executor import Executor
+
+        executor = Executor(registry, approval=DeferredApproval(opened), store=opened)
+        ctx = ToolContext(run_id=run, principal=reviewer_name(None))
+        return await executor.run_spec(spec, arguments, ctx)
+
+    return _print_result(with_store(store, _work), as_json)
+
+
+@app.command(epilog="Example: agent-adapter tools resume shop.py apr_0123")
+def resume(
+    target: Target,
+    record: Annotated[str, typer.Argument(metavar="ID", help="The approval, apr_….")],
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Run an approved call, exactly as it was approved, once."""
+    registry = load_registry(target)
+
+    async def _work(opened: Store) -> Any:
+        from agent_adapter.exec.approval.deferred import DeferredApproval
+        from agent_adapter.exec.executor import Executor
+
+        executor = Executor(registry, approval=DeferredApproval(opened), store=opened)
+        return await executor.resume(record)
+
+    return _print_result(with_store(store, _work), as_json)
+
+
+@app.command(epilog="Example: agent-adapter tools check shop.py")
+def check(target: Target, as_json: AsJson = False) -> int:
+    """Check every tool's schema and targets, and export it to every installed framework."""
+    from agent_adapter.cli.checking import check_registry
+
+    registry = load_registry(target)
+    findings = check_registry(registry)
+    failed = any(finding.severity == "error" for finding in findings)
+    if as_json:
+        listed = [finding.as_json() for finding in findings]
+        print_json({"tools": len(registry), "findings": listed})
+        return FAILED if failed else OK
+    out = console()
+    if findings:
+        rows = [(each.tool, each.severity, each.problem, each.fix) for each in findings]
+        out.print(table(("tool", "severity", "problem", "fix"), rows))
+    errors = sum(finding.severity == "error" for finding in findings)
+    out.print(f"{len(registry)} tools, {errors} errors, {len(findings) - errors} notes")
+    return FAILED if failed else OK
+
+
+def _facts(spec: ToolSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "effects": spec.effects,
+        "confirm": _confirm(spec),
+        "trust": spec.trust,
+        "targets": None if spec.targets is None else sorted(spec.targets),
+        "timeout": spec.timeout,
+        "cost": spec.cost if isinstance(spec.cost, (int, float)) else None,
+        "tags": list(spec.tags),
+        "version": spec.version,
+        "fingerprint": spec.fingerprint,
+    }
+
+
+def _confirm(spec: ToolSpec) -> str:
+    rules = {True: "always", False: "never"}
+    if isinstance(spec.confirm, bool):
+        return rules[spec.confirm]
+    return "when tainted" if spec.confirm == "tainted" else "a rule decides"
+
+
+def _targets(spec: ToolSpec) -> str:
+    return "all" if spec.targets is None else ", ".join(sorted(spec.targets))
+
+
+def _first(spec: ToolSpec) -> str:
+    return spec.description.strip().splitlines()[0]
+
+
+def _arguments(pairs: list[str], whole: str | None) -> dict[str, Any]:
+    arguments = {} if whole is None else parse_object(whole, "--args")
+    for pair in pairs:
+        key, sign, text = pair.partition("=")
+        if not sign or not key:
+            raise Refusal(f"the argument {pair!r} is not KEY=VALUE: write {pair}=…", code=USAGE)
+        if key in arguments:
+            raise Refusal(f"the argument {key!r} is given twice: leave one out", code=USAGE)
+        try:
+            arguments[key] = json.loads(text)
+        except json.JSONDecodeError:
+            arguments[key] = text
+    return arguments
+
+
+def _print_result(value: Any, as_json: bool) -> int:
+    from agent_adapter.core.results import plain_result
+
+    text = plain_result(value)
+    if as_json:
+        print_json({"result": json.loads(text)})
+    else:
+        print(plain(text, lines=True))
+    return OK

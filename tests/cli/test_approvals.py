@@ -1,0 +1,108 @@
+"""`agent-adapter approvals`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .conftest import Run
+
+
+def test_list_shows_what_waits(run: Run, held: str) -> None:
+    """The inbox names the tool, the arguments and the deadline."""
+    ran = run("approvals", "list")
+    assert ran.code == 0
+    assert held in ran.out
+    assert "refund" in ran.out
+
+
+def test_an_empty_inbox_says_so(run: Run) -> None:
+    """Nothing waiting is not an error."""
+    ran = run("approvals", "list")
+    assert (ran.code, ran.out.strip()) == (0, "nothing waits for a person")
+
+
+def test_approve_records_the_system_s_user(run: Run, held: str) -> None:
+    """Without `--reviewer` the operating system says who decides, and the record says so."""
+    record = run("approvals", "approve", held, "--reason", "order checked", "--json").json
+    assert (record["state"], record["reviewer"]) == ("approved", "os:ana")
+    assert record["reason"] == "order checked"
+
+
+def test_a_stated_reviewer_is_marked_as_stated(run: Run, held: str) -> None:
+    """A name from `--reviewer` is only as good as whoever typed it, and the record says so."""
+    record = run("approvals", "deny", held, "--reviewer", "bo", "--json").json
+    assert (record["state"], record["reviewer"]) == ("denied", "cli:bo")
+
+
+def test_a_decision_is_final(run: Run, held: str) -> None:
+    """A second decision is refused, and changes nothing."""
+    run("approvals", "deny", held)
+    ran = run("approvals", "approve", held)
+    assert ran.code == 1
+    assert "already denied" in ran.err
+    assert run("approvals", "show", held, "--json").json["state"] == "denied"
+
+
+def test_edited_arguments_run_instead(run: Run, held: str) -> None:
+    """`--args` replaces the arguments; both versions stay in the record."""
+    edits = '{"order_id": "A1", "amount": 3}'
+    run("approvals", "approve", held, "--args", edits)
+    ran = run("tools", "resume", "shop.py", held)
+    assert ran.out.strip() == "3.00 paid back for A1"
+    record = run("approvals", "show", held, "--json").json
+    assert record["arguments"]["amount"] == 5
+    assert record["edited"]["amount"] == 3
+
+
+@pytest.mark.parametrize(
+    ("hidden", "seen"),
+    [
+        ("\u202etxt.exe", "\\u202e"),
+        ("a\u200bb", "\\u200b"),
+        ("\x1b[2J", "\\u001b"),
+        ("\ufe0f", "\\ufe0f"),
+        ("\u3164", "\\u3164"),
+        ("\U000e0041", "\\U000e0041"),
+        ("[red]x[/red]", "[red]x[/red]"),
+    ],
+)
+def test_show_makes_the_invisible_visible(run: Run, hidden: str, seen: str) -> None:
+    """A20: nothing in an argument can hide, reorder or colour what a reviewer reads."""
+    args = json.dumps({"order_id": f"A1{hidden}", "amount": 1})
+    run("tools", "call", "shop.py", "refund", "--args", args)
+    record = run("approvals", "list", "--json").json[0]["id"]
+    out = run("approvals", "show", record).out
+    assert seen in out
+    if seen.startswith("\\"):
+        assert hidden not in out
+
+
+def test_show_cuts_nothing(run: Run) -> None:
+    """A20: a long value is shown to its end, on one unbroken line."""
+    long = "x" * 5000 + "THE END"
+    run("tools", "call", "shop.py", "refund", "--args", json.dumps({"order_id": long, "amount": 1}))
+    record = run("approvals", "list", "--json").json[0]["id"]
+    assert long in run("approvals", "show", record).out
+    assert "characters: see `approvals show`" in " ".join(run("approvals", "list").out.split())
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("approvals", "show", "apr_none"), 1, "no approval apr_none"),
+        (("approvals", "approve", "apr_none"), 1, "no approval apr_none"),
+        (("approvals", "approve", "apr_x", "--reviewer", " "), 2, "--reviewer is empty"),
+        (("approvals", "approve", "apr_x", "--args", "3"), 2, "not a JSON object"),
+        (("approvals", "list", "--state", "odd"), 2, "odd"),
+        (("approvals", "list", "--limit", "0"), 2, "limit"),
+        (("approvals", "list", "--store", "ftp://x"), 1, "ftp"),
+    ],
+)
+def test_bad_input_says_what_and_why(run: Run, args: tuple[str, ...], code: int, said: str) -> None:
+    """Each refusal is one line that names the thing."""
+    ran = run(*args)
+    assert ran.code == code, ran
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
