@@ -37,8 +37,8 @@ def opening_state(
             "a workflow channel needs knobs['graph'] as an object; "
             f"pass graph.to_dict(), not {type(data).__name__}"
         )
-    variables = knobs.get("context_vars")
-    if variables is not None and not isinstance(variables, dict):
+    variables = knobs.get("context_vars", {})
+    if not isinstance(variables, dict):
         raise ProtocolError("knobs['context_vars'] is an object of keys and values")
     try:
         graph = compile_graph(data, registry)
@@ -52,7 +52,7 @@ def opening_state(
         expected_next_speaker=graph.graph.initial_speaker,
         creator_id=creator_id,
         graph_data=data,
-        context_vars=json_copy(variables or {}, "knobs['context_vars']", ProtocolError),
+        context_vars=json_copy(variables, "knobs['context_vars']", ProtocolError),
     )
     return state, graph
 

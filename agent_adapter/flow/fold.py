@@ -69,8 +69,7 @@ def _routed(envelope: Envelope, state: WorkflowState) -> TransitionDecision | No
         return None
     if routing.get("kind") == "finish":
         reason = routing.get("reason")
-        said = isinstance(reason, str) and reason
-        return TransitionDecision(None, reason if said else "finished")
+        return TransitionDecision(None, (isinstance(reason, str) and reason) or "finished")
     target = routing.get("target")
     if routing.get("kind") == "handoff" and target in state.participant_order:
         return TransitionDecision(target)
