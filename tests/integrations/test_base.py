@@ -286,3 +286,9 @@ def test_the_base_gives_everything_an_integration_imports() -> None:
         "ToolRunner",
         "model_visible_error",
     } <= set(base.__all__)
+
+
+def test_the_distribution_of_a_module_is_found() -> None:
+    """The pip command names the distribution that owns the integration's module."""
+    assert base._distribution_of("pytest") == "pytest"
+    assert base._distribution_of("no_such_module") is None

@@ -64,7 +64,7 @@ class WideDemoHarness(DemoHarness):
     checks = frozenset({"C9", "C10", "C13", "C14"})
 
     def export_all(self, registry: Any, executor: ToolRunner) -> list[Any]:
-        return demo().INTEGRATION.export_tools(registry, executor=executor)
+        return list(demo().INTEGRATION.export_tools(registry, executor=executor))
 
     def shown(self, raw: Any) -> str:
         return plain_result(raw)

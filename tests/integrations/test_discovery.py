@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
@@ -286,3 +287,16 @@ def test_an_interrupt_is_not_swallowed(plugins: Plugins) -> None:
 def test_the_built_ins_are_registered() -> None:
     """The real entry points give `ag2` and `agno`."""
     assert {"ag2", "agno"} <= set(available_integrations(refresh=True))
+
+
+def test_looking_loads_no_framework() -> None:
+    """Finding every integration imports none of their frameworks."""
+    code = (
+        "import sys; from agent_adapter.integrations.discovery import available_integrations\n"
+        "names = available_integrations()\n"
+        "roots = [root for each in names.values() for root in each.requires]\n"
+        "print(sorted(names), [root for root in roots if root in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['ag2', 'agno'] []"
+    assert done.stderr == ""
