@@ -19,7 +19,8 @@ async def injected_values(
 ) -> AsyncIterator[dict[str, Any]]:
     """The injected arguments by name; what providers have after `yield` runs on leaving.
 
-    The channel and its state are `ctx.extras["channel"]` and `["channel_state"]`, else `None`.
+    The channel and its state are `ctx.extras["channel"]` and `["channel_state"]`, or what these
+    give when they are functions; `None` off a channel.
     """
     given = ToolContext() if ctx is None else ctx
     async with contextlib.AsyncExitStack() as stack:
@@ -33,7 +34,7 @@ async def _value(injection: Injection, ctx: ToolContext, stack: contextlib.Async
     if injection.kind == "context":
         return ctx
     if injection.kind != "depends" or injection.provider is None:
-        return ctx.extras.get(injection.kind)
+        return _from_channel(ctx.extras.get(injection.kind))
     provider = injection.provider
     arguments = (ctx,) if _takes_argument(provider) else ()
     if inspect.isasyncgenfunction(provider):
@@ -42,6 +43,10 @@ async def _value(injection: Injection, ctx: ToolContext, stack: contextlib.Async
         return stack.enter_context(contextlib.contextmanager(provider)(*arguments))
     given = provider(*arguments)
     return await given if inspect.isawaitable(given) else given
+
+
+def _from_channel(value: Any) -> Any:
+    return value() if inspect.isfunction(value) or inspect.ismethod(value) else value
 
 
 def _takes_argument(provider: Any) -> bool:

@@ -13,7 +13,7 @@ from agent_adapter.core.routing import Finish, Handoff
 
 __all__ = ["OPAQUE", "ResultCodec", "ResultTag", "plain_result"]
 
-ResultTag = Literal["tagged", "typed", "typed-fields", "handoff", "finish", "opaque"]
+ResultTag = Literal["json", "tagged", "typed", "typed-fields", "handoff", "finish", "opaque"]
 """How a recorded result is to be read."""
 
 OPAQUE = "opaque"
@@ -26,7 +26,7 @@ _CONFIG = ConfigDict(
     arbitrary_types_allowed=True,
 )
 _ROUTES: dict[str, type[Handoff] | type[Finish]] = {"handoff": Handoff, "finish": Finish}
-_SIMPLE = (str, bool, type(None))
+_SCALARS = (str, int, bool, float, type(None))
 
 
 class ResultCodec:
@@ -44,9 +44,12 @@ class ResultCodec:
 
     def encode(self, value: Any) -> tuple[str, bytes]:
         """`value` as a tag and bytes; never raises for a value, whatever it is."""
+        try:
+            if _is_json(value):
+                return "json", to_json(value, inf_nan_mode="constants")
+        except Exception:  # a cycle, or a lone surrogate
+            return OPAQUE, to_json(_class_name(value))
         kind = type(value)
-        if kind in _SIMPLE:
-            return _tagged_or_opaque(value)
         if kind is Handoff:
             return "handoff", to_json([value.target, value.reason])
         if kind is Finish:
@@ -63,6 +66,8 @@ class ResultCodec:
             return _ROUTES[tag](*from_json(data))
         if tag == "typed":
             return self._types().validate_json(data)
+        if tag == "json":
+            return from_json(data)
         plain = untagged(from_json(data))
         return self._types().validate_python(plain) if tag == "typed-fields" else plain
 
@@ -127,6 +132,18 @@ def _class_name(value: Any) -> str:
     return type(value).__qualname__
 
 
+def _is_json(value: Any) -> bool:
+    """Whether JSON gives back this very value: only its own types, and no others below."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return True
+    if kind is list:
+        return all(map(_is_json, value))
+    if kind is dict:
+        return all(type(name) is str for name in value) and all(map(_is_json, value.values()))
+    return False
+
+
 def _tagged_or_opaque(value: Any) -> tuple[str, bytes]:
     try:
         data = to_json(_tagged(value))
@@ -147,8 +164,6 @@ def _tagged(value: Any) -> Any:
         return [_tagged(item) for item in value]
     if kind is dict and all(type(name) is str and not name.startswith("$") for name in value):
         return {name: _tagged(item) for name, item in value.items()}
-    if kind is str:
-        value.encode()
     return tagged(value)
 
 

@@ -175,7 +175,7 @@ class ToolSpec:
         return neutral(self.arguments.schema)
 
     def validate(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The values to pass by keyword, without injected ones; `ToolArgsInvalid` lists problems."""
+        """The values to pass by keyword, without injected ones; `ToolArgsInvalid` lists flaws."""
         return self.arguments.validate(self.name, args)
 
     def dump(self, values: Mapping[str, Any]) -> bytes:

@@ -25,7 +25,11 @@ __all__ = [
 Path = tuple[str | int, ...]
 """Where in the arguments a problem is: keys and indexes from the top."""
 
-_MASKED = b'"**********"'
+Validate = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+"""Takes the tool's name, for its errors, and the arguments."""
+
+_MASK = ord("*")
+"""What a Pydantic secret looks like once it is dumped begins with it."""
 
 
 class ArgumentCheck(Protocol):
@@ -33,8 +37,9 @@ class ArgumentCheck(Protocol):
 
     schema: Mapping[str, Any]
 
-    def validate(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The values by parameter name, or `ToolArgsInvalid`."""
+    @property
+    def validate(self) -> Validate:
+        """The values by parameter name, or `ToolArgsInvalid` with one line per field."""
         ...
 
     def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:
@@ -54,7 +59,6 @@ class ModelCheck:
     """
 
     __slots__ = (
-        "_closed",
         "_known",
         "_plain",
         "_public",
@@ -62,6 +66,7 @@ class ModelCheck:
         "_secrets",
         "_validate_json",
         "schema",
+        "validate",
     )
 
     def __init__(
@@ -81,17 +86,32 @@ class ModelCheck:
         self._known = frozenset(schema.get("properties", {}))
         self._secrets = frozenset(self._public[name] for name in secrets)
         self._plain = plain
-        self._closed = closed
+        quick = closed and not self._renamed
+        self.validate: Validate = self._quickly() if quick else self._thoroughly
 
-    def validate(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The values by parameter name; `ToolArgsInvalid` has one line per field."""
+    def _quickly(self) -> Validate:
+        """The check for types that have no code of their own: whatever fails is looked at again."""
+        known, validate_json, thoroughly = self._known, self._validate_json, self._thoroughly
+
+        def validate(tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
+            try:
+                if type(args) is dict and known.issuperset(args):
+                    data = to_json(args)
+                    if _MASK not in data:
+                        values: dict[str, Any] = validate_json(data, strict=True).__dict__
+                        return values
+            except Exception:
+                return thoroughly(tool, args)
+            return thoroughly(tool, args)
+
+        return validate
+
+    def _thoroughly(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
         try:
             if type(args) is not dict:
                 args = _as_dict(args)
             if self._known.issuperset(args):
-                data = to_json(args, bytes_mode="base64")
-                if not self._closed or _MASKED in data:
-                    data = self._reviewed(args, data)
+                data = self._reviewed(args, to_json(args, bytes_mode="base64"))
                 values: dict[str, Any] = self._validate_json(data, strict=True).__dict__
                 return self._by_parameter(values) if self._renamed else values
             failure: Exception = TypeError("unknown argument")
@@ -110,7 +130,7 @@ class ModelCheck:
 
     def _reviewed(self, args: Mapping[str, Any], data: bytes) -> bytes:
         """`data` with Python objects written out whole; refuses NaN wherever it stands."""
-        if (not self._plain or _MASKED in data) and needs_rewriting(args):
+        if (not self._plain or _MASK in data) and needs_rewriting(args):
             data = to_json(json_ready(args), bytes_mode="base64")
         if b"NaN" in data or b"Infinity" in data:
             json.loads(data, parse_constant=_refuse_constant)
@@ -122,12 +142,23 @@ class ModelCheck:
     def _problems(self, args: Any, failure: Exception) -> list[str]:
         if not isinstance(args, dict):
             return [f"arguments: got {type(args).__name__} (expected an object with string keys)"]
-        problems = [unknown_argument(key, self._known) for key in args if key not in self._known]
+        unknown = [key for key in args if key not in self._known]
+        problems = [unknown_argument(key, self._known) for key in unknown]
+        if unknown:
+            failure = self._failure({key: args[key] for key in args if key in self._known})
         if isinstance(failure, ValidationError):
             problems += field_problems(failure, args, self.schema, self._secrets)
         elif not problems:
             problems = [unwritable(failure)]
         return problems
+
+    def _failure(self, args: Mapping[str, Any]) -> Exception:
+        """What is wrong with the arguments that the tool has, beside those it does not have."""
+        try:
+            self._validate_json(self._reviewed(args, to_json(args)), strict=True)
+        except Exception as exc:
+            return exc
+        return ValueError("only unknown arguments")
 
 
 def unknown_argument(key: Any, known: Iterable[str]) -> str:
@@ -151,14 +182,21 @@ def field_problems(
     for item in error.errors(include_url=False, include_context=False):
         path = _data_path(item["loc"], args, item["type"])
         secret = bool(path) and path[0] in secrets
+        if item["type"] == "extra_forbidden" and path:
+            found.setdefault(path, [])
+            continue
         problem = _problem(item["type"], item["msg"], secret)
         lines = found.setdefault(path, [])
         if problem not in lines:
             lines.append(problem)
-    return [
-        f"{path_text(path)}: {' or '.join(problems)} (expected {expected_at(schema, path)})"
-        for path, problems in found.items()
-    ]
+    return [_line(path, problems, schema) for path, problems in found.items()]
+
+
+def _line(path: Path, problems: list[str], schema: Mapping[str, Any]) -> str:
+    if not problems:
+        prefix = f"{path_text(path[:-1])}." if len(path) > 1 else ""
+        return prefix + unknown_argument(path[-1], fields_at(schema, path[:-1]))
+    return f"{path_text(path)}: {' or '.join(problems)} (expected {expected_at(schema, path)})"
 
 
 def path_text(path: Sequence[str | int]) -> str:
@@ -171,18 +209,27 @@ def path_text(path: Sequence[str | int]) -> str:
 
 def expected_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> str:
     """What the schema says about the value at `path`, in a few words."""
+    return _described(_node_at(schema, path), schema)
+
+
+def fields_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> list[str]:
+    """The fields of the object at `path`, of every alternative it may have."""
+    node = _node_at(schema, path)
+    options = [node, *(_followed(option, schema) for option in _options(node))]
+    return [name for option in options for name in option.get("properties", {})]
+
+
+def _node_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
     node: Any = schema
     for part in path:
         node = _child(_followed(node, schema), part, schema)
-    return _described(_followed(node, schema), schema)
+    return _followed(node, schema)
 
 
 def _problem(kind: str, message: str, secret: bool) -> str:
     if kind == "missing":
         return "is missing"
-    if kind == "extra_forbidden":
-        return "unknown argument"
-    if secret and kind in ("value_error", "assertion_error"):
+    if secret:
         return "is not valid"
     message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return message[:1].lower() + message[1:]

@@ -60,6 +60,10 @@ class Resolver:
             "tool"
         )
 
+    def names(self) -> dict[str, Any]:
+        """Every name that the function's annotations can mean."""
+        return {**self._globals, **self._frame_locals(), **self._closure}
+
     def _evaluated(self, annotation: Any, names: Mapping[str, Any]) -> Any:
         holder = SimpleNamespace(__annotations__={"value": annotation})
         try:

@@ -88,15 +88,18 @@ def read_function(name: str, fn: Callable[..., Any]) -> FunctionSignature:
             annotations[parameter.name] = annotation
     supplied = [parameter for parameter in parameters if parameter.name in annotations]
     model, fields = _model(name, supplied, annotations, doc)
+    _complete(name, model, fields, resolver)
     plain = all(map(is_plain, annotations.values())) and not any(
         isinstance(parameter.default, FieldInfo) for parameter in supplied
     )
+    secrets = _secrets(name, annotations)
+    schema = _without_defaults(_json_schema(name, model), model, fields, secrets)
     return FunctionSignature(
         model=model,
-        schema=_json_schema(name, model),
+        schema=schema,
         doc=doc,
         injected=tuple(injected),
-        secrets=_secrets(name, annotations),
+        secrets=secrets,
         fields=fields,
         returns=_returned(returns, resolver),
         plain=plain,
@@ -219,6 +222,21 @@ def _beneath(annotation: Any, extra: Any) -> Any:
     return Annotated[annotation, extra]
 
 
+def _complete(
+    name: str, model: type[BaseModel], fields: dict[str, str], resolver: Resolver
+) -> None:
+    """Resolves names inside of types that were themselves defined in a function."""
+    if model.__pydantic_complete__:
+        return
+    try:
+        model.model_rebuild(_types_namespace=resolver.names())
+    except Exception as exc:
+        raise ToolDefinitionError(
+            f"tool {name!r}: a type of {', '.join(fields.values())} refers to something that does "
+            f"not exist at run time ({_first_line(exc)}); define it before the tool"
+        ) from exc
+
+
 def _refused_type(
     name: str, definitions: dict[str, Any], fields: dict[str, str], exc: Exception
 ) -> ToolDefinitionError:
@@ -246,7 +264,7 @@ def _type_problem(exc: Exception) -> str:
 
 def _first_line(exc: Exception) -> str:
     text = str(exc).strip().splitlines()
-    return text[0].rstrip(".") if text else type(exc).__name__
+    return text[0].split(". ")[0].rstrip(".") if text else type(exc).__name__
 
 
 def _json_schema(name: str, model: type[BaseModel]) -> dict[str, Any]:
@@ -264,6 +282,20 @@ def _json_schema(name: str, model: type[BaseModel]) -> dict[str, Any]:
                 f"tool {name!r}: parameter {info.alias or field!r}: {_schema_problem(exc)}"
             ) from exc
     raise ToolDefinitionError(f"tool {name!r}: {_schema_problem(failure)}") from failure
+
+
+def _without_defaults(
+    schema: dict[str, Any],
+    model: type[BaseModel],
+    fields: dict[str, str],
+    secrets: frozenset[str],
+) -> dict[str, Any]:
+    """`schema` without the defaults of secrets, which a model would otherwise read."""
+    for field, parameter in fields.items():
+        if parameter in secrets:
+            alias = model.model_fields[field].alias or field
+            schema.get("properties", {}).get(alias, {}).pop("default", None)
+    return schema
 
 
 def _schema_problem(exc: Exception) -> str:

@@ -1,0 +1,1 @@
+"""Tests of the values and protocols of a tool call."""
