@@ -30,6 +30,7 @@ class ToolContext:
     """
 
     __slots__ = (
+        "_sink",
         "approval",
         "attempt",
         "bound_by",
@@ -45,7 +46,6 @@ class ToolContext:
         "tenant",
         "thread_id",
         "try_number",
-        "_sink",
     )
 
     def __init__(

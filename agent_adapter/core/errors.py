@@ -94,9 +94,14 @@ class ToolArgsInvalid(AgentAdapterError):
 
 
 class ToolError(AgentAdapterError):
-    """Raised by a tool's author for the model to read; a promise that nothing happened."""
+    """Raised by a tool's author for the model to read; a promise that nothing happened.
+
+    `raised_in` is set to the tool whose call ended with it: a tool that lets another call's error
+    out has promised nothing about itself.
+    """
 
     kind = "tool-error"
+    raised_in: str | None = None
 
 
 class ToolFailed(ToolError):

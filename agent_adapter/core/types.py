@@ -113,7 +113,8 @@ class ApprovalRequest:
     `arguments` is a copy of the validated arguments as JSON values, whole; secrets are masked.
     `shown` is the same as text in which control, zero-width and bidirectional characters are
     visible. `reason` says why a person is asked; `earlier` lists writes of the run that a repeat or
-    a diverging attempt would add to. `binding` is the digest that ties the answer to this call.
+    a diverging attempt would add to. `binding` is the digest that ties the answer to this call; `n` counts
+    the calls of this tool with these arguments in the run. `payload` is the bound arguments as JSON.
     """
 
     tool: str
@@ -133,6 +134,7 @@ class ApprovalRequest:
     requester: str | None = None
     tenant: str = ""
     attempt: int = 1
+    n: int = 1
     tags: tuple[str, ...] = ()
     taint: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()
@@ -196,5 +198,3 @@ def checked_cost(value: Any, where: str) -> float:
     if not math.isfinite(value) or value < 0:
         raise ToolDefinitionError(f"{where}: a cost is finite and not negative, not {value!r}")
     return float(value)
-
-

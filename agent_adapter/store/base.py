@@ -79,7 +79,7 @@ Operation = Callable[[Transaction], T]
 
 
 class Store(Protocol):
-    """Where approvals, calls, the ledger and channels survive; safe to use from several loops and threads."""
+    """What survives a restart; safe to use from several event loops and threads."""
 
     url: str
     """Where it is, as `open_store` takes it, without a password."""

@@ -1,0 +1,127 @@
+"""What ties an answer to one call: the binding, the request that shows it, and the stamp."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import secrets
+import unicodedata
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from agent_adapter.core.canonical import digest
+from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
+
+if TYPE_CHECKING:
+    from agent_adapter.exec.call import Call
+
+__all__ = ["Stamp", "binding_of", "counts", "request_of", "stamped", "visible"]
+
+_process = secrets.token_bytes(16)
+
+
+class Stamp:
+    """Set on a decision by this library's ports: good once, for one binding, in this process."""
+
+    __slots__ = ("_process", "binding", "used")
+
+    def __init__(self, binding: str) -> None:
+        self.binding = binding
+        self.used = False
+        self._process = _process
+
+    def use(self, binding: str) -> bool:
+        """Whether the stamp is of this process, for this call, and was not used; uses it."""
+        good = self._process == _process and self.binding == binding and not self.used
+        self.used = self.used or good
+        return good
+
+    def __copy__(self) -> Stamp:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Stamp:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a decision's stamp is never serialised")
+
+
+def stamped(decision: ApprovalDecision, request: ApprovalRequest) -> ApprovalDecision:
+    """`decision`, tied to the call that `request` asked about."""
+    return dataclasses.replace(decision, stamp=Stamp(request.binding))
+
+
+def counts(decision: Any, call: Call) -> bool:
+    """Whether a decision found in `ctx.approval` is one that this process made for this call."""
+    if not isinstance(decision, ApprovalDecision):
+        return False
+    if isinstance(decision.stamp, Stamp):
+        return decision.stamp.use(binding_of(call))
+    return call.ctx.bound_by is not None
+
+
+def binding_of(call: Call) -> str:
+    """The digest over run, call id, principal, tool and arguments (attack cases A2 to A6, A12)."""
+    ctx = call.ctx
+    parts = [
+        call.run_id,
+        ctx.call_id,
+        ctx.tenant,
+        ctx.principal,
+        call.spec.fingerprint,
+        call.digest,
+    ]
+    return digest(parts)
+
+
+def request_of(
+    call: Call,
+    reason: str,
+    *,
+    taint: tuple[str, ...] = (),
+    edits_allowed: bool = True,
+) -> ApprovalRequest:
+    """The question about this call, with everything a reviewer must see."""
+    ctx = call.ctx
+    arguments = call.arguments
+    return ApprovalRequest(
+        tool=call.spec.name,
+        description=call.spec.description,
+        arguments=arguments,
+        shown=visible(json.dumps(arguments, ensure_ascii=False, indent=2)),
+        call_id=ctx.call_id or "",
+        run_id=call.run_id,
+        thread_id=ctx.thread_id,
+        call_key=call.key(),
+        binding=binding_of(call),
+        fingerprint=call.spec.fingerprint,
+        digest=call.digest,
+        reason=reason,
+        effects=call.spec.effects,
+        principal=ctx.principal,
+        requester=call.requester,
+        tenant=ctx.tenant,
+        attempt=ctx.attempt,
+        n=call.n or 1,
+        tags=tuple(call.spec.tags),
+        taint=taint,
+        earlier=tuple(
+            f"{row['tool']} {row['call_key']} ({row['ending'] or 'open'})" for row in call.earlier
+        ),
+        edits_allowed=edits_allowed,
+        payload=call.masked_payload(),
+    )
+
+
+def visible(text: str) -> str:
+    """`text` with control, zero-width and bidirectional characters written as escapes."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(char) for char in text)
+
+
+def _shown(char: str) -> str:
+    hidden = unicodedata.category(char) in ("Cf", "Cn", "Co")
+    if char == "\n" or (char.isprintable() and not hidden):
+        return char
+    code = ord(char)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

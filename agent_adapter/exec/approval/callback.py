@@ -1,0 +1,53 @@
+"""`CallbackApproval`: a function of the program decides, while the call waits."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+from collections.abc import Awaitable, Callable
+
+from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
+from agent_adapter.exec.approval.binding import stamped
+from agent_adapter.exec.threads import pool
+
+__all__ = ["CallbackApproval", "Reviewer"]
+
+Answer = ApprovalDecision | bool
+Reviewer = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
+"""Gets a copy of the request; answers with a decision or a plain bool, sync or async."""
+
+
+class CallbackApproval:
+    """Asks `reviewer` about every call, once.
+
+    A sync reviewer runs in a worker thread. `timeout` is in seconds; `None` waits for ever. An
+    exception, a time-out and any answer but `True` or an approving decision deny.
+    """
+
+    def __init__(self, reviewer: Reviewer, *, timeout: float | None = None) -> None:
+        self._reviewer = reviewer
+        self._timeout = timeout
+
+    async def request(self, request: ApprovalRequest) -> ApprovalDecision:
+        """The reviewer's decision, tied to this call."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await self._answer(copy.deepcopy(request))
+        except TimeoutError:
+            return ApprovalDecision.deny(reason="the reviewer did not answer in time")
+        except Exception as exc:
+            return ApprovalDecision.deny(reason=f"the reviewer failed ({type(exc).__name__})")
+        if isinstance(answer, ApprovalDecision):
+            return stamped(answer, request)
+        if answer is True:
+            return stamped(ApprovalDecision.approve(), request)
+        return ApprovalDecision.deny(
+            reason=None if answer is False else "the answer is no decision"
+        )
+
+    async def _answer(self, request: ApprovalRequest) -> object:
+        if inspect.iscoroutinefunction(self._reviewer):
+            return await self._reviewer(request)
+        answer = await pool.run(lambda: self._reviewer(request))
+        return await answer if inspect.isawaitable(answer) else answer

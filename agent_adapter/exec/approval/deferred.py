@@ -1,0 +1,82 @@
+"""`DeferredApproval`: the question waits in a store until a person decides, over restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
+from agent_adapter.exec.approval.binding import stamped
+from agent_adapter.exec.ids import new_secret_id
+from agent_adapter.store import approvals
+from agent_adapter.store.approvals import Refusal, Terms
+from agent_adapter.store.base import Operation, Row, Store, Transaction
+
+__all__ = ["DeferredApproval", "decision_of"]
+
+_FIRST_LOOK = 0.02
+_SLOWEST_LOOK = 0.5
+
+
+class DeferredApproval:
+    """Files a record (`apr_…`) and lets a person decide it later, in any process.
+
+    `wait` is how many seconds a call waits for the decision before it is pending.
+    `decide_within` and `use_within` are the seconds until an undecided record and an unused
+    approval expire.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        wait: float = 0,
+        *,
+        decide_within: float = 3600.0,
+        use_within: float = 600.0,
+    ) -> None:
+        self.store = store
+        self._wait = wait
+        self._terms = Terms(decide_within=decide_within, use_within=use_within)
+
+    async def request(self, request: ApprovalRequest) -> ApprovalDecision:
+        """The decision of this call's record; pending while nobody has decided it."""
+        terms = self._terms
+        row = await self.store.write(
+            lambda tx: approvals.file(tx, request, terms, new_secret_id("apr"))
+        )
+        if not isinstance(row, Refusal) and row["state"] == "pending" and self._wait > 0:
+            row = await self._decided(row)
+        return stamped(decision_of(row), request)
+
+    async def _decided(self, row: Row) -> Row:
+        until = time.monotonic() + self._wait
+        pause = _FIRST_LOOK
+        while row["state"] == "pending" and (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 1.5, _SLOWEST_LOOK)
+            found = await self.store.read(_record(row))
+            row = row if found is None else found
+        return row
+
+
+def decision_of(row: Row | Refusal) -> ApprovalDecision:
+    """What a record, or the refusal to file one, says."""
+    if isinstance(row, Refusal):
+        return ApprovalDecision.deny(reason=row.reason)
+    known = {"reviewer": row["reviewer"], "reason": row["reason"], "record_id": row["id"]}
+    if row["state"] == "denied":
+        return ApprovalDecision.deny(**known)
+    if row["state"] in ("approved", "taken"):
+        edited = json.loads(row["edited"]) if row["edited"] is not None else None
+        return ApprovalDecision.approve(arguments=edited, **known)
+    if row["state"] == "expired":
+        return ApprovalDecision.deny(reason=f"approval {row['id']} expired")
+    return ApprovalDecision.pending(row["id"], expires_at=row["decide_by"])
+
+
+def _record(row: Row) -> Operation[Row | None]:
+    def op(tx: Transaction) -> Row | None:
+        return approvals.get(tx, row["id"], row["tenant"])
+
+    return op

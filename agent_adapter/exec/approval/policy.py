@@ -1,0 +1,95 @@
+"""`PolicyApproval`: rules as data decide what they can and leave the rest to a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from agent_adapter.core.errors import ToolDefinitionError
+from agent_adapter.core.ports import ApprovalPort
+from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
+from agent_adapter.exec.approval.binding import stamped
+
+__all__ = ["PolicyApproval", "PolicyRule"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRule:
+    """`then` for every call that fits all the terms given; a term left out fits everything.
+
+    `tool` and `principal` are shell patterns, `tag` is one of the tool's tags, `tainted` is whether
+    the run has read untrusted text, `arguments` are values that must be equal.
+    """
+
+    then: Literal["approve", "deny", "ask"]
+    tool: str = "*"
+    effects: str | None = None
+    principal: str | None = None
+    tag: str | None = None
+    tainted: bool | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    reason: str | None = None
+
+    def fits(self, request: ApprovalRequest) -> bool:
+        """Whether every term holds for this call."""
+        terms = (
+            fnmatchcase(request.tool, self.tool),
+            self.effects in (None, request.effects),
+            self.principal is None or fnmatchcase(request.principal or "", self.principal),
+            self.tag is None or self.tag in request.tags,
+            self.tainted in (None, bool(request.taint)),
+            all(
+                _same(request.arguments.get(name), value) for name, value in self.arguments.items()
+            ),
+        )
+        return all(terms)
+
+
+class PolicyApproval:
+    """The first rule that fits decides; `ask`, and calls that no rule fits, go to `otherwise`.
+
+    Rules may be given as mappings with the fields of `PolicyRule`. Without `otherwise` such calls
+    are denied.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[PolicyRule | Mapping[str, Any]],
+        otherwise: ApprovalPort | None = None,
+    ) -> None:
+        self._rules = tuple(_rule(rule) for rule in rules)
+        self._otherwise = otherwise
+        self.store = getattr(otherwise, "store", None)
+
+    async def request(self, request: ApprovalRequest) -> ApprovalDecision:
+        """What the rules say, or the port behind them."""
+        rule = next((rule for rule in self._rules if rule.fits(request)), None)
+        if rule is not None and rule.then == "approve":
+            reason = rule.reason or "a policy rule approves it"
+            return stamped(ApprovalDecision.approve(reviewer="policy", reason=reason), request)
+        if rule is not None and rule.then == "deny":
+            return ApprovalDecision.deny(
+                reviewer="policy", reason=rule.reason or "a policy rule denies it"
+            )
+        if self._otherwise is None:
+            return ApprovalDecision.deny(reason="no policy rule approves it")
+        return await self._otherwise.request(request)
+
+
+def _rule(rule: PolicyRule | Mapping[str, Any]) -> PolicyRule:
+    if isinstance(rule, PolicyRule):
+        return rule
+    known = {item.name for item in fields(PolicyRule)}
+    unknown = sorted(set(rule) - known)
+    if unknown or rule.get("then") not in ("approve", "deny", "ask"):
+        raise ToolDefinitionError(
+            f"policy rule {dict(rule)!r}: unknown terms {unknown} or no `then`; "
+            f"`then` is approve, deny or ask; terms are {', '.join(sorted(known - {'then'}))}"
+        )
+    return PolicyRule(**rule)
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    return type(found) is type(wanted) and bool(found == wanted)

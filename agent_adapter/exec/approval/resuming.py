@@ -1,0 +1,103 @@
+"""An approved record, turned back into the call that it was filed for."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import from_json
+
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.errors import (
+    AgentAdapterError,
+    ApprovalDenied,
+    ApprovalExpired,
+    ApprovalPending,
+)
+from agent_adapter.exec import replay
+from agent_adapter.exec.approval import step
+from agent_adapter.exec.approval.deferred import decision_of
+from agent_adapter.exec.call import Call
+from agent_adapter.exec.replay import Recorded
+from agent_adapter.store import approvals
+from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.calls import look_up
+
+if TYPE_CHECKING:
+    from agent_adapter.exec.executor import Executor
+
+__all__ = ["resumed"]
+
+
+async def resumed(executor: Executor, record_id: str, tenant: str) -> Call | Recorded:
+    """The call of that record, its answer accepted, or its recorded end where it ran already.
+
+    Raises what the record's state says.
+    """
+    row = await executor.store.read(_as_it_stands(record_id, tenant))
+    if row is None:
+        raise ApprovalDenied(f"no approval {record_id} in {executor.store.url}")
+    _refuse_undecided(row)
+    spec = executor.registry.get(row["tool"]) if executor.registry is not None else None
+    if spec is None:
+        raise AgentAdapterError("resume needs an Executor with the registry that has the tool")
+    if spec.fingerprint != row["fingerprint"]:
+        raise ApprovalDenied(f"{spec.name} has changed since approval {record_id} was asked for")
+    if spec.secrets:
+        raise ApprovalDenied(
+            f"{spec.name} takes secrets, which the record does not hold: make the call again with "
+            "the same arguments, and it will find its approval"
+        )
+    seen = json.loads(row["request"])
+    call = Call(executor, spec, from_json(row["payload"]), _context(row, seen), seen["call_id"])
+    call.call_key, call.n = row["call_key"], seen["n"]
+    call.asked = seen["reason"]
+    if row["state"] == "taken":
+        return await _ended(call, record_id)
+    call.values = spec.validate(call.given)
+    if call.digest != row["digest"]:
+        raise ApprovalDenied(f"the arguments of {record_id} no longer read as they were shown")
+    await step.accept(call, decision_of(row))
+    return call
+
+
+async def _ended(call: Call, record_id: str) -> Recorded:
+    intent = call.intent()
+    begun = await call.executor.store.read(lambda tx: look_up(tx, intent))
+    if begun.row is None or begun.state == "again":
+        raise ApprovalDenied(f"approval {record_id} was used, and its call did not run: ask again")
+    found = await replay.settle(call, begun)
+    if found is None:
+        raise replay.doubt(call.spec, begun.row)
+    return found
+
+
+def _refuse_undecided(row: Row) -> None:
+    if row["state"] == "pending":
+        raise ApprovalPending(row["id"], row["decide_by"])
+    if row["state"] == "denied":
+        by = f" by {row['reviewer']}" if row["reviewer"] else ""
+        raise ApprovalDenied(f"{row['tool']} was denied{by}: {row['reason'] or 'no reason given'}")
+    if row["state"] == "expired":
+        raise ApprovalExpired(f"approval {row['id']} of {row['tool']} expired")
+
+
+def _context(row: Row, seen: dict[str, Any]) -> ToolContext:
+    return ToolContext(
+        run_id=row["run_id"],
+        thread_id=row["thread_id"],
+        principal=row["principal"],
+        tenant=row["tenant"],
+        attempt=seen["attempt"],
+    )
+
+
+def _as_it_stands(record_id: str, tenant: str) -> Any:
+    def op(tx: Transaction) -> Row | None:
+        row = approvals.get(tx, record_id, tenant)
+        if row is None:
+            return None
+        limit = {"pending": row["decide_by"], "approved": row["use_by"]}.get(row["state"])
+        return row | {"state": "expired"} if limit is not None and tx.now > limit else row
+
+    return op

@@ -1,0 +1,181 @@
+"""Step 5: ask a person where one must be asked, once, about exactly the call that will run."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from pydantic_core import from_json
+
+from agent_adapter.core.errors import ApprovalDenied, ApprovalPending, ToolInDoubt
+from agent_adapter.core.events import ApprovalDecided, ApprovalRequested
+from agent_adapter.core.ports import ApprovalPort
+from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
+from agent_adapter.exec import hooks, taint
+from agent_adapter.exec.approval.binding import counts, request_of
+from agent_adapter.exec.call import Call
+from agent_adapter.exec.threads import pool
+from agent_adapter.store import approvals
+from agent_adapter.store.approvals import Take
+
+__all__ = ["CONFIRM_SECONDS", "accept", "agree_to_repeat", "approve", "ask", "given", "why"]
+
+CONFIRM_SECONDS = 2.0
+"""How long a confirm rule may think before it counts as yes."""
+
+
+async def why(call: Call) -> str | None:
+    """Why a person must be asked about this call; `None` when nobody must. Runs the rule once."""
+    rule = call.spec.confirm
+    if rule is False:
+        return None
+    if rule is True:
+        return "this tool always asks"
+    if rule == "tainted":
+        return await _tainted(call)
+    return None if await _rule_says_no(call, rule) else "its confirm rule asks"
+
+
+async def approve(call: Call, reason: str) -> None:
+    """Return when the call may run; raises `ApprovalDenied` or `ApprovalPending` otherwise."""
+    decision = given(call)
+    if decision is None:
+        decision = await ask(call, call.executor.approval, reason)
+    await accept(call, decision)
+
+
+def given(call: Call) -> ApprovalDecision | None:
+    """The decision that came with the call: from its gate, or put there by `bind_context`."""
+    if call.decision is not None:
+        return call.decision
+    decision = call.ctx.approval
+    return decision if counts(decision, call) else None
+
+
+async def ask(
+    call: Call, port: ApprovalPort | None, reason: str, *, edits_allowed: bool = True
+) -> ApprovalDecision:
+    """What the port says; no port, an exception and anything but a decision are a denial."""
+    if port is None:
+        return ApprovalDecision.deny(reason=f"{reason}, and there is nobody to ask")
+    labels = await taint.labels(call)
+    request = request_of(call, reason, taint=labels, edits_allowed=edits_allowed)
+    asking = call.executor.asking
+    waiting = asking.get(request.binding)
+    if waiting is None:
+        waiting = asyncio.get_running_loop().create_task(_request(port, request))
+        asking[request.binding] = waiting
+        waiting.add_done_callback(lambda done: _answered(asking, request.binding, done))
+    ids = (call.spec.name, call.ctx.call_id, call.run_id, call.call_key)
+    call.executor.emit(ApprovalRequested(*ids, reason))
+    decision = await asyncio.shield(waiting)
+    call.executor.emit(
+        ApprovalDecided(*ids, decision.verdict, decision.reviewer, decision.record_id)
+    )
+    return decision
+
+
+async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool = True) -> None:
+    """Bind the answer to the call: edits are validated and guarded like any arguments."""
+    if decision.is_pending:
+        raise ApprovalPending(decision.record_id or "", decision.expires_at)
+    name = call.spec.name
+    if not decision.approved:
+        by = f" by {decision.reviewer}" if decision.reviewer else ""
+        raise ApprovalDenied(f"{name} was denied{by}: {decision.reason or 'no reason given'}")
+    if decision.arguments is not None and not edits_allowed:
+        raise ApprovalDenied(f"{name}: the reviewer's edits cannot be applied here")
+    call.decision = decision
+    if decision.record_id is not None and not call.spec.plain and not call.spec.secrets:
+        await _return_to_record(call, decision.record_id)
+    asked_digest = call.digest
+    if decision.arguments is not None:
+        call.rebind(call.spec.validate(decision.arguments))
+        await hooks.before(call, call.executor.plan(call.spec).before)
+    call.approval = {
+        "id": decision.record_id,
+        "reviewer": decision.reviewer,
+        "reason": decision.reason,
+        "digest": call.digest,
+        "asked": asked_digest,
+    }
+    call.accepted |= frozenset(row["call_key"] for row in call.earlier)
+    if decision.record_id is not None:
+        call.take = Take(
+            record_id=decision.record_id,
+            tenant=call.ctx.tenant,
+            call_key=call.key(),
+            principal=call.ctx.principal,
+            fingerprint=call.spec.fingerprint,
+            digest=asked_digest,
+        )
+
+
+async def _return_to_record(call: Call, record_id: str) -> None:
+    """Run what was shown: values that change with every validation are taken from the record."""
+    tenant = call.ctx.tenant
+    port_store = getattr(call.executor.approval, "store", None) or call.executor.store
+    row = await port_store.read(lambda tx: approvals.get(tx, record_id, tenant))
+    if row is None or row["payload"] is None or row["digest"] == call.digest:
+        return
+    values = call.spec.validate(from_json(row["payload"]))
+    if call.digest_of(values) == row["digest"]:
+        call.rebind(values)
+
+
+async def agree_to_repeat(call: Call, reason: str) -> None:
+    """Ask about a write that would add to unclear earlier ones; `ToolInDoubt` without a port."""
+    if call.executor.approval is None:
+        first = call.earlier[0]
+        raise ToolInDoubt(
+            f"{call.spec.name}: {reason}, and there is nobody to ask; see what the earlier call did, "
+            f"then run `agent-adapter ledger resolve {first['call_key']}`",
+            call_key=first["call_key"],
+        )
+    decision = await ask(call, call.executor.approval, reason)
+    await accept(call, decision)
+
+
+async def _request(port: ApprovalPort, request: ApprovalRequest) -> ApprovalDecision:
+    try:
+        decision: object = await port.request(request)
+    except Exception as exc:
+        return ApprovalDecision.deny(reason=f"the approval port failed ({type(exc).__name__})")
+    if not isinstance(decision, ApprovalDecision):
+        kind = type(decision).__name__
+        return ApprovalDecision.deny(reason=f"the approval port gave {kind}, not a decision")
+    return decision
+
+
+def _answered(
+    asking: dict[str, asyncio.Task[ApprovalDecision]],
+    binding: str,
+    done: asyncio.Task[ApprovalDecision],
+) -> None:
+    if asking.get(binding) is done:
+        del asking[binding]
+
+
+async def _tainted(call: Call) -> str | None:
+    if call.spec.effects == "read" and not call.spec.egress:
+        return None
+    labels = await taint.labels(call)
+    return f"the run has read {', '.join(labels)}" if labels else None
+
+
+async def _rule_says_no(call: Call, rule: Callable[..., Any]) -> bool:
+    """Whether the rule answered exactly `False`; a failure, a delay or any other value asks."""
+    try:
+        async with asyncio.timeout(CONFIRM_SECONDS):
+            if inspect.iscoroutinefunction(rule):
+                answer = await rule(call.arguments, call.ctx)
+            else:
+                arguments = call.arguments
+                answer = await pool.run(lambda: rule(arguments, call.ctx))
+                if inspect.isawaitable(answer):
+                    answer = await answer
+    except Exception:
+        return False
+    return answer is False

@@ -1,0 +1,59 @@
+"""`TerminalApproval`: whoever sits at the terminal decides."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Callable
+
+from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
+from agent_adapter.exec.approval.binding import stamped
+from agent_adapter.exec.threads import pool
+
+__all__ = ["TerminalApproval"]
+
+
+class TerminalApproval:
+    """Shows each call whole on the terminal and takes `yes` or `no`.
+
+    Without a terminal on standard input every call is denied. Anything but `y` or `yes` is a no.
+    `ask` and `show` stand in for the terminal in tests and in programs with a screen of their own.
+    """
+
+    def __init__(
+        self,
+        *,
+        reviewer: str | None = None,
+        ask: Callable[[str], str] | None = None,
+        show: Callable[[str], None] | None = None,
+    ) -> None:
+        self._reviewer = reviewer
+        self._ask = ask
+        self._show = show
+
+    async def request(self, request: ApprovalRequest) -> ApprovalDecision:
+        """What the person at the terminal says."""
+        if self._ask is None and not sys.stdin.isatty():
+            return ApprovalDecision.deny(reason="there is no terminal to ask at")
+        answer = await pool.run(lambda: self._put(request))
+        reviewer = self._reviewer or getpass.getuser()
+        if answer.strip().lower() in ("y", "yes"):
+            return stamped(ApprovalDecision.approve(reviewer=reviewer), request)
+        return ApprovalDecision.deny(reviewer=reviewer, reason="denied at the terminal")
+
+    def _put(self, request: ApprovalRequest) -> str:
+        show = self._show or _print
+        show(_question(request))
+        return (self._ask or input)("Run it? [y/N] ")
+
+
+def _question(request: ApprovalRequest) -> str:
+    lines = [f"{request.tool} wants to run ({request.reason})", request.shown]
+    lines += [f"after: {earlier}" for earlier in request.earlier]
+    if request.principal:
+        lines.append(f"on behalf of {request.principal}")
+    return "\n".join(lines)
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,131 @@
+"""What one process knows of the calls it is running, per store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from agent_adapter.core.errors import StoreError, ToolError
+from agent_adapter.store.base import Store, Transaction
+from agent_adapter.store.calls import Outcome, call_key_of, end_call, once_key_of
+
+if TYPE_CHECKING:
+    from agent_adapter.exec.call import Call
+
+__all__ = ["Book", "book_of"]
+
+_REMEMBERED = 10_000
+
+
+class Book:
+    """Calls under way, claimed identities, and outcomes that could not be written yet."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._running: dict[str, Future[None]] = {}
+        self._claimed: dict[tuple[str, str, str], set[int]] = {}
+        self._issued: OrderedDict[tuple[str, str, str], int] = OrderedDict()
+        self._lost: list[Outcome] = []
+        self._tainted: OrderedDict[str, None] = OrderedDict()
+
+    def claim(self, call: Call, first_free: int = 1) -> str:
+        """Give the call the lowest `n` that nobody in this process holds; `release` frees it."""
+        if call.once_key is not None:
+            call.n = 1
+            call.call_key = once_key_of(call.ctx.tenant, call.spec.name, call.once_key)
+            return call.call_key
+        same = (call.run_id, call.spec.name, call.raw_digest)
+        taken = self._claimed.setdefault(same, set())
+        n = first_free
+        while n in taken:
+            n += 1
+        taken.add(n)
+        call.claim = (same, n)
+        call.n = n
+        call.call_key = call_key_of(*same, n)
+        return call.call_key
+
+    def issue(self, call: Call) -> str:
+        """Claim an identity for a call that has not asked the store for one."""
+        same = (call.run_id, call.spec.name, call.raw_digest)
+        call_key = self.claim(call, self._issued.pop(same, 0) + 1)
+        self._issued[same] = call.n or 1
+        while len(self._issued) > _REMEMBERED:
+            self._issued.popitem(last=False)
+        return call_key
+
+    def release(self, call: Call) -> None:
+        """Free the identity that the call claimed, if it did."""
+        if call.claim is None:
+            return
+        same, n = call.claim
+        call.claim = None
+        taken = self._claimed.get(same)
+        if taken is not None:
+            taken.discard(n)
+            if not taken:
+                del self._claimed[same]
+
+    def enter(self, call_key: str) -> None:
+        """The call is under way here, until `leave`."""
+        self._running[call_key] = Future()
+
+    def leave(self, call_key: str | None) -> None:
+        """The call has ended; wake whoever waits for it."""
+        done = self._running.pop(call_key, None) if call_key is not None else None
+        if done is not None:
+            done.set_result(None)
+
+    async def ended(self, call_key: str) -> None:
+        """Return when the call is no longer under way here."""
+        running = self._running.get(call_key)
+        if running is not None:
+            await asyncio.shield(asyncio.wrap_future(running))
+
+    def knows_label(self, scope_and_label: str) -> bool:
+        """Whether this label is known to be durable; remembers that it is about to be."""
+        if scope_and_label in self._tainted:
+            return True
+        self._tainted[scope_and_label] = None
+        while len(self._tainted) > _REMEMBERED:
+            self._tainted.popitem(last=False)
+        return False
+
+    def forget_label(self, scope_and_label: str) -> None:
+        """The label could not be written."""
+        self._tainted.pop(scope_and_label, None)
+
+    def lose(self, outcome: Outcome) -> None:
+        """Keep an outcome that could not be written; later writes wait for it."""
+        self._lost.append(outcome)
+
+    async def settle_lost(self) -> None:
+        """Write what could not be written before; `ToolError`, and nothing begins, if it still fails."""
+        while self._lost:
+            outcome = self._lost[0]
+            try:
+                await self._store.write(_ending(outcome))
+            except StoreError as exc:
+                raise ToolError(
+                    f"writes are refused: the outcome of {outcome.call_key} is not recorded ({exc})"
+                ) from exc
+            self._lost.pop(0)
+
+
+def _ending(outcome: Outcome) -> Callable[[Transaction], Any]:
+    return lambda tx: end_call(tx, outcome)
+
+
+_books: WeakKeyDictionary[Any, Book] = WeakKeyDictionary()
+
+
+def book_of(store: Store) -> Book:
+    """The one book of `store` in this process."""
+    book = _books.get(store)
+    if book is None:
+        book = _books[store] = Book(store)
+    return book

@@ -1,0 +1,265 @@
+"""`Call`: one call under way, from its arguments to its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import from_json
+
+from agent_adapter.core.canonical import SecretValue, digest
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.core.types import ApprovalDecision, RunLimits
+from agent_adapter.exec.around import AROUND, RunScope, sub_run_id
+from agent_adapter.exec.ids import new_id
+from agent_adapter.store.calls import Intent
+
+if TYPE_CHECKING:
+    from agent_adapter.exec.executor import Executor
+    from agent_adapter.store.approvals import Take
+    from agent_adapter.store.base import Row
+
+__all__ = ["Call"]
+
+
+class Call:
+    """The state of one call; each step of the pipeline reads and fills a part of it.
+
+    It is also what hooks see (`spec`, `arguments`, `ctx`).
+    """
+
+    __slots__ = (
+        "_digest",
+        "_raw_digest",
+        "accepted",
+        "approval",
+        "asked",
+        "call_key",
+        "claim",
+        "cost",
+        "ctx",
+        "decision",
+        "depth",
+        "done",
+        "earlier",
+        "entered",
+        "executor",
+        "given",
+        "injected",
+        "limits",
+        "n",
+        "once_key",
+        "parent",
+        "requester",
+        "root_run_id",
+        "spec",
+        "take",
+        "values",
+    )
+
+    def __init__(
+        self,
+        executor: Executor,
+        spec: ToolSpec,
+        args: Mapping[str, Any],
+        ctx: ToolContext,
+        call_id: str | None,
+    ) -> None:
+        if ctx.call_ref is not None:
+            raise AgentAdapterError(
+                f"this ToolContext already served call {ctx.call_id}: make a new one for each call"
+            )
+        ctx.call_ref = self
+        self.executor = executor
+        self.spec = spec
+        self.given = args
+        self.ctx = ctx
+        self.values: dict[str, Any] | None = None
+        self.injected: dict[str, Any] = {}
+        self.decision: ApprovalDecision | None = None
+        self.approval: dict[str, Any] | None = None
+        self.take: Take | None = None
+        self.accepted: frozenset[str] = frozenset()
+        self.earlier: tuple[Row, ...] = ()
+        self.asked: str | None = None
+        self.call_key: str | None = None
+        self.n: int | None = None
+        self.claim: tuple[Any, int] | None = None
+        self.once_key: str | None = None
+        self.cost = 0.0
+        self.entered = False
+        self.done = False
+        self._digest: str | None = None
+        self._raw_digest: str | None = None
+        if call_id is not None:
+            ctx.call_id = call_id
+        elif ctx.call_id is None:
+            ctx.call_id = new_id("call")
+        self._place()
+
+    def _place(self) -> None:
+        """Find the run this call belongs to, and what it inherits."""
+        ctx = self.ctx
+        around = AROUND.get()
+        self.parent: Call | None = None
+        self.limits: RunLimits | None = self.executor.limits
+        self.depth = 1
+        if around is not None:
+            if isinstance(around, RunScope):
+                self._join(around)
+            else:
+                self._descend(around)
+                return
+        if ctx.run_id is None:
+            ctx.run_id = new_id("run")
+        self.root_run_id = ctx.run_id
+        self.requester = ctx.principal
+
+    def _join(self, scope: RunScope) -> None:
+        ctx = self.ctx
+        if ctx.run_id is None:
+            ctx.run_id = scope.run_id
+            ctx.attempt = max(ctx.attempt, scope.attempt)
+        ctx.thread_id = ctx.thread_id or scope.thread_id
+        ctx.principal = ctx.principal or scope.principal
+        ctx.tenant = ctx.tenant or scope.tenant
+        self.limits = scope.limits or self.limits
+
+    def _descend(self, parent: Call) -> None:
+        """A tool started this call: it belongs to the run of that tool's call."""
+        ctx = self.ctx
+        if ctx.run_id is not None:
+            ctx.extras.setdefault("native_run_id", ctx.run_id)
+        ctx.run_id = sub_run_id(parent.key())
+        ctx.thread_id = ctx.thread_id or parent.ctx.thread_id
+        ctx.parent_call_id = parent.ctx.call_id
+        ctx.principal = parent.ctx.principal
+        ctx.tenant = parent.ctx.tenant
+        ctx.attempt = parent.ctx.attempt
+        self.parent = parent
+        self.limits = parent.limits or self.limits
+        self.depth = parent.depth + 1
+        self.root_run_id = parent.root_run_id
+        self.requester = parent.requester
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The validated arguments as JSON values: a copy, secrets masked."""
+        return self.spec.masked(self.bound, self.executor.store.key)
+
+    @property
+    def bound(self) -> dict[str, Any]:
+        """The values that are passed to the function."""
+        return self.values or {}
+
+    @property
+    def run_id(self) -> str:
+        """The run the call belongs to."""
+        return self.ctx.run_id or ""
+
+    @property
+    def raw_digest(self) -> str:
+        """The digest of the arguments as they were given: the same at every attempt."""
+        if self._raw_digest is None:
+            given: Any = dict(self.given)
+            for name in self.spec.secrets:
+                if name in given:
+                    given[name] = SecretValue(given[name])
+            self._raw_digest = self._hash(given)
+        return self._raw_digest
+
+    @property
+    def digest(self) -> str:
+        """The digest of the validated arguments: what a person's answer is bound to."""
+        if self._digest is None:
+            self._digest = self.digest_of(self.bound)
+            if not self.spec.plain:
+                self._refuse_unstable()
+        return self._digest
+
+    def digest_of(self, values: Mapping[str, Any]) -> str:
+        """The digest of some validated arguments of this tool."""
+        hidden = {name: SecretValue(values[name]) for name in self.spec.secrets if name in values}
+        return self._hash({**values, **hidden})
+
+    def rebind(self, values: dict[str, Any]) -> None:
+        """Run with other validated arguments."""
+        self.values = values
+        self._digest = None
+
+    def key(self) -> str:
+        """The call's identity; made on the spot where nothing durable needed one yet."""
+        return self.call_key or self.executor.book.issue(self)
+
+    def masked_payload(self) -> bytes:
+        """The validated arguments as JSON bytes, secrets masked."""
+        if self.values is None:
+            return b"{}"
+        if not self.spec.secrets:
+            return self.spec.dump(self.values)
+        from pydantic_core import to_json
+
+        return to_json(self.arguments)
+
+    def intent(self) -> Intent:
+        """What the store is told when the call begins."""
+        ctx = self.ctx
+        return Intent(
+            run_id=self.run_id,
+            tool=self.spec.name,
+            digest=self.raw_digest,
+            effects=self.spec.effects,
+            fingerprint=self.spec.fingerprint,
+            arguments=self.masked_payload(),
+            call_key=self.call_key,
+            n=self.n,
+            tenant=ctx.tenant,
+            thread_id=ctx.thread_id,
+            principal=ctx.principal,
+            attempt=ctx.attempt,
+            reexecutes=ctx.reexecutes,
+            call_id=ctx.call_id,
+            parent_call_key=self.parent.key() if self.parent is not None else None,
+            cost=self.cost,
+            once_key=self.once_key,
+            accepted=self.accepted,
+            approval=self.approval,
+        )
+
+    def is_same(self, other: Call) -> bool:
+        """Whether `other` is the call that this one was prepared for."""
+        mine, theirs = self.ctx, other.ctx
+        return (
+            self.spec is other.spec
+            and self.run_id == other.run_id
+            and mine.call_id == theirs.call_id
+            and mine.principal == theirs.principal
+            and mine.tenant == theirs.tenant
+            and self.raw_digest == other.raw_digest
+        )
+
+    def scopes(self) -> list[str]:
+        """Where labels of this call's run lie."""
+        found = [f"run:{self.root_run_id}"]
+        if self.ctx.thread_id is not None:
+            found.append(f"thread:{self.ctx.tenant}:{self.ctx.thread_id}")
+        return found
+
+    def _hash(self, value: Any) -> str:
+        try:
+            return digest(value, self.executor.store.key)
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise ToolArgsInvalid(self.spec.name, [f"(arguments): {exc}"]) from None
+
+    def _refuse_unstable(self) -> None:
+        """Refuse arguments that read back as others: an answer to them would bind nothing."""
+        if self.spec.secrets:
+            return
+        again = self.spec.validate(from_json(self.spec.dump(self.bound)))
+        if self.digest_of(again) != self._digest:
+            raise ToolArgsInvalid(
+                self.spec.name,
+                ["(arguments): they read back differently after validation and cannot be bound"],
+            )

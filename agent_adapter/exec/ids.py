@@ -1,0 +1,31 @@
+"""New ids, cheap enough for every call."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+
+__all__ = ["new_id", "new_secret_id"]
+
+_prefix = secrets.token_hex(8)
+_counter = itertools.count(1)
+
+
+def new_id(kind: str) -> str:
+    """`kind_…`, unique over processes and forks; not a secret."""
+    return f"{kind}_{_prefix}{next(_counter):x}"
+
+
+def new_secret_id(kind: str) -> str:
+    """`kind_…` that nobody can guess: 128 random bits."""
+    return f"{kind}_{secrets.token_hex(16)}"
+
+
+def _forked() -> None:
+    global _prefix
+    _prefix = secrets.token_hex(8)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,161 @@
+"""Steps 7 and 10: the intent before the function, the outcome after it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+from agent_adapter.core.errors import (
+    AgentAdapterError,
+    GuardrailBlocked,
+    StoreError,
+    ToolBusy,
+    ToolError,
+    ToolFailed,
+    ToolInDoubt,
+    ToolInFlight,
+    ToolTimeout,
+)
+from agent_adapter.core.types import ApprovalDecision
+from agent_adapter.exec.call import Call
+from agent_adapter.exec.plan import Plan
+from agent_adapter.store.calls import (
+    Begun,
+    Outcome,
+    Reserve,
+    begin_call,
+    end_call,
+    late_outcome,
+    record_call,
+)
+
+__all__ = [
+    "begin",
+    "end",
+    "ending_of",
+    "late",
+    "outcome_of",
+    "post_end",
+    "post_read",
+    "post_shared",
+]
+
+Ending = Literal["ok", "no-effect", "unknown", "aborted", "failed"]
+
+_NOT_THE_AUTHORS = (ToolFailed, ToolTimeout, ToolInDoubt, ToolInFlight, ToolBusy)
+
+
+async def begin(call: Call) -> Begun:
+    """Write the intent, take the approval and reserve the limits, all at once."""
+    intent = call.intent()
+    if call.take is None and call.once_key is None:
+        # Only a record binds an identity beforehand; without one the store gives the next.
+        intent = dataclasses.replace(intent, call_key=None, n=None)
+    take = call.take
+    limits = call.limits
+    reserve = Reserve(limits=limits, run_id=call.root_run_id) if limits is not None else None
+    fence = call.ctx.extras.get("fence")
+    return await call.executor.store.write(
+        lambda tx: begin_call(tx, intent, consume=take, reserve=reserve, fence=fence)
+    )
+
+
+def ending_of(call: Call, error: BaseException | None) -> Ending:
+    """How the call ended, as far as its effect is known.
+
+    A `ToolError` that the author of this tool raised promises that nothing happened; one that came
+    out of another call made inside it promises nothing about this one.
+    """
+    if error is None or call.done:
+        return "ok"
+    if not call.entered:
+        return "aborted"
+    if call.spec.effects != "write":
+        return "failed"
+    if isinstance(error, ToolBusy):
+        return "aborted"
+    own = isinstance(error, ToolError) and not isinstance(error, _NOT_THE_AUTHORS)
+    return "no-effect" if own and error.raised_in is None else "unknown"
+
+
+def outcome_of(call: Call, value: Any = None, error: BaseException | None = None) -> Outcome:
+    """The outcome as the store keeps it."""
+    tag, data = ("", None) if error is not None else call.spec.encode_result(value)
+    kind = text = None
+    if isinstance(error, AgentAdapterError):
+        kind, text = error.kind, str(error)
+    elif error is not None:
+        kind, text = "cancelled", type(error).__name__
+    return Outcome(
+        call_key=call.call_key or "",
+        run_id=call.run_id,
+        ending=ending_of(call, error),
+        tag=tag,
+        result=data,
+        error_kind=kind,
+        error_text=text,
+        facts=_facts(call),
+    )
+
+
+async def end(call: Call, outcome: Outcome, value: Any = None) -> None:
+    """Return when the outcome is durable; `ToolInDoubt` when it cannot be made so."""
+    try:
+        await call.executor.store.write(lambda tx: end_call(tx, outcome))
+    except StoreError as exc:
+        call.executor.book.lose(outcome)
+        raise ToolInDoubt(
+            f"{call.spec.name} ran, but its outcome is not recorded: do not repeat it",
+            call_key=call.call_key,
+            value=value,
+        ) from exc
+
+
+def post_end(call: Call, outcome: Outcome) -> None:
+    """Tell the ledger without waiting: the caller is being cancelled."""
+    call.executor.store.post(lambda tx: end_call(tx, outcome))
+
+
+def post_read(call: Call, plan: Plan, outcome: Outcome) -> None:
+    """Record a call that needed no intent, in the background."""
+    if plan.flat:
+        # Scalars cannot be changed by the tool, so the record is built when it is written.
+        call.given = dict(call.given)
+        call.executor.store.post(lambda tx: record_call(tx, call.intent(), outcome))
+        return
+    intent = call.intent()
+    call.executor.store.post(lambda tx: record_call(tx, intent, outcome))
+
+
+def post_shared(call: Call, tag: str, data: bytes) -> None:
+    """Record a call that was answered by another one's execution."""
+    intent = call.intent()
+    outcome = Outcome(
+        call_key="", run_id=call.run_id, ending="ok", tag=tag, result=data, facts={"shared": True}
+    )
+    call.executor.store.post(lambda tx: record_call(tx, intent, outcome))
+
+
+def late(call: Call) -> Any:
+    """What a worker thread reports when its caller has given up."""
+
+    def report(value: Any, error: BaseException | None) -> None:
+        outcome = outcome_of(call, value, error)
+        call.executor.store.post(lambda tx: late_outcome(tx, outcome))
+
+    return report
+
+
+def withheld(error: GuardrailBlocked) -> GuardrailBlocked:
+    """The call was done and its result is kept back."""
+    return GuardrailBlocked(f"the call was done; its result is withheld: {error}")
+
+
+def _facts(call: Call) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    decision: ApprovalDecision | None = call.decision
+    if decision is not None and decision.arguments is not None:
+        facts["edited"] = True
+    if call.ctx.try_number > 1:
+        facts["tries"] = call.ctx.try_number
+    return facts

@@ -1,0 +1,107 @@
+"""Step 8: the function itself, with its time-out, retries and worker thread."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from agent_adapter.core.errors import AgentAdapterError, ToolError, ToolFailed, ToolTimeout
+from agent_adapter.core.types import RetryPolicy
+from agent_adapter.exec.around import AROUND
+from agent_adapter.exec.call import Call
+from agent_adapter.exec.threads import pool
+
+__all__ = ["Late", "function"]
+
+Late = Callable[[Any, BaseException | None], None]
+
+
+async def function(call: Call, late: Late | None = None) -> Any:
+    """What the tool returns; every other end is an error of this library or passes through.
+
+    `late` is told what a sync function did after its
+    caller had given up.
+    """
+    token = AROUND.set(call)
+    try:
+        if call.spec.retries is not None:
+            return await _retried(call, call.spec.retries, late)
+        return await _once(call, late)
+    finally:
+        AROUND.reset(token)
+
+
+async def _once(call: Call, late: Late | None) -> Any:
+    timeout = call.spec.timeout
+    try:
+        if timeout is None:
+            return await _enter(call, late)
+        async with asyncio.timeout(timeout) as scope:
+            call.ctx.deadline = scope.when()
+            return await _enter(call, late)
+    except TimeoutError as exc:
+        if timeout is not None and scope.expired():
+            raise ToolTimeout(f"{call.spec.name} did not end within {timeout:g} s") from exc
+        raise _failed(call, exc) from exc
+    except ToolError as exc:
+        raise _redacted(call, exc) from exc.__cause__
+    except AgentAdapterError:
+        raise
+    except Exception as exc:
+        raise _failed(call, exc) from exc
+
+
+async def _enter(call: Call, late: Late | None) -> Any:
+    spec = call.spec
+    arguments = {**call.bound, **call.injected} if call.injected else call.bound
+    call.entered = True
+    if spec.is_async:
+        return await spec.entry(**arguments)
+    value = await pool.run(lambda: spec.entry(**arguments), late)
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _retried(call: Call, policy: RetryPolicy, late: Late | None) -> Any:
+    from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+    from tenacity import wait_random_exponential as jittered
+
+    attempts = AsyncRetrying(
+        stop=stop_after_attempt(policy.attempts),
+        wait=jittered(multiplier=policy.wait_initial, max=policy.wait_max),
+        retry=retry_if_exception(lambda exc: _worth_retrying(exc, policy)),
+        reraise=True,
+    )
+    async for attempt in attempts:
+        with attempt:
+            call.ctx.try_number = attempt.retry_state.attempt_number
+            return await _once(call, late)
+    raise AssertionError("tenacity either returns or raises")
+
+
+def _worth_retrying(exc: BaseException, policy: RetryPolicy) -> bool:
+    if isinstance(exc, ToolTimeout):
+        return True
+    return isinstance(exc, ToolFailed) and isinstance(exc.__cause__, policy.on)
+
+
+def _failed(call: Call, exc: Exception) -> ToolFailed:
+    return ToolFailed(f"{call.spec.name} failed: {type(exc).__name__}")
+
+
+def _redacted(call: Call, exc: ToolError) -> ToolError:
+    """The same error, without the text of the call's secrets."""
+    text = str(exc)
+    hidden = text
+    for name in call.spec.secrets:
+        secret = call.bound.get(name)
+        reveal = getattr(secret, "get_secret_value", None)
+        plain = str(reveal() if reveal is not None else secret)
+        if plain:
+            hidden = hidden.replace(plain, "***")
+    if hidden == text:
+        return exc
+    clean = ToolError(hidden)
+    clean.__traceback__ = exc.__traceback__
+    return clean

@@ -1,0 +1,33 @@
+"""The short face: one call of a decorated function through the default executor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.errors import AgentAdapterError
+from agent_adapter.core.tool import ToolSpec, spec_of
+from agent_adapter.exec.defaults import runner_for
+
+__all__ = ["acall", "call"]
+
+
+async def acall(tool: Callable[..., Any] | ToolSpec, /, **arguments: Any) -> Any:
+    """Run one call of `tool`, a decorated function or a `ToolSpec`, in the default executor."""
+    return await runner_for(None).run_spec(spec_of(tool), arguments, ToolContext())
+
+
+def call(tool: Callable[..., Any] | ToolSpec, /, **arguments: Any) -> Any:
+    """`acall` for code without an event loop; refused where one runs."""
+    return _run(acall(tool, **arguments))
+
+
+def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    coroutine.close()
+    raise AgentAdapterError("call() cannot run inside an event loop: use `await acall(…)` there")

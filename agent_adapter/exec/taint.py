@@ -1,0 +1,29 @@
+"""Taint: what a run has read that somebody else wrote, durable before the result is released."""
+
+from __future__ import annotations
+
+from agent_adapter.exec.call import Call
+from agent_adapter.store import taint
+
+__all__ = ["labels", "mark"]
+
+
+async def labels(call: Call) -> tuple[str, ...]:
+    """The labels of the call's run and thread."""
+    scopes = call.scopes()
+    return await call.executor.store.read(lambda tx: taint.labels(tx, scopes))
+
+
+async def mark(call: Call, label: str | None = None) -> None:
+    """Label the run and the thread with the untrusted tool they have read."""
+    scopes = call.scopes()
+    name = label or f"{call.spec.name} ({call.ctx.call_id})"
+    book = call.executor.book
+    known = f"{scopes}{call.spec.name if label is None else label}"
+    if book.knows_label(known):
+        return
+    try:
+        await call.executor.store.write(lambda tx: taint.mark(tx, scopes, name))
+    except BaseException:
+        book.forget_label(known)
+        raise

@@ -1,0 +1,44 @@
+"""OpenTelemetry spans by the GenAI conventions; nothing is done while no provider is configured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import trace
+
+if TYPE_CHECKING:
+    from agent_adapter.exec.call import Call
+
+__all__ = ["active", "finish", "start"]
+
+_no_provider = trace.ProxyTracerProvider
+
+
+def active() -> bool:
+    """Whether anybody collects traces."""
+    return not isinstance(trace.get_tracer_provider(), _no_provider)
+
+
+def start(call: Call) -> Any:
+    """An open span for the call; hand it to `finish`."""
+    tracer = trace.get_tracer("agent_adapter")
+    return tracer.start_span(
+        f"execute_tool {call.spec.name}",
+        attributes={
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": call.spec.name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.id": call.ctx.call_id or "",
+            "agent_adapter.run.id": call.run_id,
+            "agent_adapter.effects": call.spec.effects,
+        },
+    )
+
+
+def finish(span: Any, error: BaseException | None) -> None:
+    """Close the span; of an error only its kind is written, never its text."""
+    if error is not None:
+        kind = getattr(error, "kind", type(error).__name__)
+        span.set_attribute("error.type", kind)
+        span.set_status(trace.StatusCode.ERROR)
+    span.end()

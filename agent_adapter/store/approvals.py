@@ -1,0 +1,215 @@
+"""Operations on approval records: filed, decided and taken, each in one step.
+
+pending ──approve──▶ approved ──take──▶ taken
+   │ └────deny─────▶ denied        └── use_by passed ──▶ expired
+   └── decide_by passed ──▶ expired
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from agent_adapter.core.types import ApprovalRequest
+from agent_adapter.store import ledger
+from agent_adapter.store.base import Row, Transaction
+
+__all__ = ["Refusal", "Take", "Terms", "decide", "expire", "file", "get", "take"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How a record is decided: seconds to decide and to use, votes it needs, caps on open ones."""
+
+    decide_within: float = 3600.0
+    use_within: float = 600.0
+    votes: int = 1
+    per_run: int = 20
+    per_principal: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Take:
+    """The one use of an approved record, and what it must have been given for."""
+
+    record_id: str
+    tenant: str
+    call_key: str
+    principal: str | None
+    fingerprint: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a record was not filed, decided or taken; `state` is the record's, if there is one."""
+
+    reason: str
+    state: str = ""
+
+
+def get(tx: Transaction, id: str, tenant: str = "") -> Row | None:
+    """The record, unless it does not exist or belongs to another tenant."""
+    row = tx.get("approvals", id)
+    return row if row is not None and row["tenant"] == tenant else None
+
+
+def file(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: str) -> Row | Refusal:
+    """The open record of this call, or its sticking denial, or a new record under `new_id`."""
+    known = _same_call(tx, request) or _denied_before(tx, request)
+    if known is not None:
+        return known
+    refused = _cannot_ask(tx, request, terms)
+    if refused is not None:
+        return refused
+    row = _new_record(tx, request, terms, new_id)
+    tx.insert("approvals", row)
+    facts = {"approval": new_id, "tool": request.tool, "digest": request.digest}
+    ledger.append(
+        tx, request.run_id, "approval-requested", request.call_key, facts | {"why": request.reason}
+    )
+    return row
+
+
+def decide(
+    tx: Transaction,
+    id: str,
+    *,
+    verdict: str,
+    reviewer: str,
+    reason: str | None = None,
+    edited: str | None = None,
+    tenant: str = "",
+) -> Row | Refusal:
+    """Record one reviewer's word; the record as it then stands.
+
+    A record that needs several votes counts different reviewers, none of them the requester or
+    principal; a denial denies, an edit voids the votes given to other arguments.
+    """
+    row = get(tx, id, tenant)
+    if row is None:
+        return Refusal(reason=f"no approval {id}")
+    row = expire(tx, row)
+    if row["state"] != "pending":
+        return Refusal(reason=f"approval {id} is already {row['state']}", state=row["state"])
+    if row["votes_needed"] > 1 and reviewer in (row["principal"], row["requester"]):
+        return Refusal(
+            reason=f"{reviewer} asked for this call and cannot decide it", state="pending"
+        )
+    values: Row = {"reason": reason, "reviewer": reviewer}
+    if edited is not None:
+        values["edited"] = edited
+    if verdict == "denied":
+        values |= {"state": "denied", "decided_at": tx.now}
+    elif _votes(tx, row, reviewer, reason, edited) >= row["votes_needed"]:
+        use_within = json.loads(row["request"])["use_within"]
+        values |= {"state": "approved", "decided_at": tx.now, "use_by": tx.now + use_within}
+        values["reviewer"] = _reviewers(tx, row, reviewer)
+    tx.update("approvals", {"id": id, "state": "pending"}, values)
+    facts = {"approval": id, "verdict": verdict, "reviewer": reviewer, "reason": reason}
+    edits = {} if edited is None else {"edited": True}
+    ledger.append(tx, row["run_id"], "approval-decided", row["call_key"], facts | edits)
+    return row | values
+
+
+def take(tx: Transaction, use: Take) -> Refusal | None:
+    """Use the approved record for this one call, or say why not; to be last before an intent."""
+    row = get(tx, use.record_id, use.tenant)
+    if row is None:
+        return Refusal(reason=f"no approval {use.record_id}")
+    row = expire(tx, row)
+    if row["state"] != "approved":
+        return Refusal(reason=f"approval {use.record_id} is {row['state']}", state=row["state"])
+    bound = ("call_key", "principal", "fingerprint")
+    differs = [name for name in bound if row[name] != getattr(use, name)]
+    if differs or (row["edited"] is None and row["digest"] != use.digest):
+        what = ", ".join(differs) or "digest"
+        return Refusal(reason=f"approval {use.record_id} was given for another call ({what})")
+    tx.update(
+        "approvals",
+        {"id": use.record_id, "state": "approved"},
+        {"state": "taken", "taken_at": tx.now},
+    )
+    return None
+
+
+def expire(tx: Transaction, row: Row) -> Row:
+    """The record as it stands at the store's clock, marked `expired` where its time has passed."""
+    limits = {"pending": row["decide_by"], "approved": row["use_by"]}
+    limit = limits.get(row["state"])
+    if limit is None or tx.now <= limit:
+        return row
+    tx.update("approvals", {"id": row["id"], "state": row["state"]}, {"state": "expired"})
+    return row | {"state": "expired"}
+
+
+def _same_call(tx: Transaction, request: ApprovalRequest) -> Row | None:
+    rows = tx.select("approvals", {"call_key": request.call_key, "tenant": request.tenant})
+    for row in rows:
+        same = row["principal"] == request.principal and row["fingerprint"] == request.fingerprint
+        if same and expire(tx, row)["state"] in ("pending", "approved", "denied"):
+            return row
+    return None
+
+
+def _denied_before(tx: Transaction, request: ApprovalRequest) -> Row | None:
+    same = {"run_id": request.run_id, "tool": request.tool, "digest": request.digest}
+    rows = tx.select("approvals", same | {"state": "denied", "tenant": request.tenant}, limit=1)
+    return rows[0] if rows else None
+
+
+def _cannot_ask(tx: Transaction, request: ApprovalRequest, terms: Terms) -> Refusal | None:
+    if terms.votes > 1 and request.requester is None:
+        return Refusal(reason="a quorum needs to know whose run this is, and nobody is named")
+    open_in_run = {"run_id": request.run_id, "state": "pending", "decide_by >=": tx.now}
+    if tx.count("approvals", open_in_run) >= terms.per_run:
+        return Refusal(reason=f"{terms.per_run} approvals of this run already wait for a person")
+    if request.principal is not None:
+        theirs = {"principal": request.principal, "state": "pending", "decide_by >=": tx.now}
+        if tx.count("approvals", theirs) >= terms.per_principal:
+            return Refusal(reason=f"{terms.per_principal} approvals of {request.principal} wait")
+    return None
+
+
+def _new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: str) -> Row:
+    seen: dict[str, Any] = {
+        "v": 1,
+        "description": request.description,
+        "arguments": request.arguments,
+        "shown": request.shown,
+        "reason": request.reason,
+        "effects": request.effects,
+        "call_id": request.call_id,
+        "attempt": request.attempt,
+        "n": request.n,
+        "tags": list(request.tags),
+        "taint": list(request.taint),
+        "earlier": list(request.earlier),
+        "edits_allowed": request.edits_allowed,
+        "use_within": terms.use_within,
+    }
+    fields = "tenant call_key run_id thread_id tool principal requester fingerprint binding digest payload"
+    row: Row = {name: getattr(request, name) for name in fields.split()}
+    empty = dict.fromkeys(
+        ("edited", "reviewer", "reason", "decided_at", "use_by", "taken_at", "signature")
+    )
+    row |= empty | {"id": new_id, "state": "pending", "created_at": tx.now}
+    row |= {"decide_by": tx.now + terms.decide_within, "votes_needed": terms.votes}
+    row["payload"] = request.payload.decode()
+    row["request"] = json.dumps(seen, separators=(",", ":"))
+    return row
+
+
+def _votes(tx: Transaction, row: Row, reviewer: str, reason: str | None, edited: str | None) -> int:
+    if edited is not None:
+        tx.delete("votes", {"approval_id": row["id"]})
+    tx.delete("votes", {"approval_id": row["id"], "reviewer": reviewer})
+    vote = {"approval_id": row["id"], "reviewer": reviewer, "verdict": "approved"}
+    tx.insert("votes", vote | {"digest": row["digest"], "reason": reason, "at": tx.now})
+    return tx.count("votes", {"approval_id": row["id"], "verdict": "approved"})
+
+
+def _reviewers(tx: Transaction, row: Row, last: str) -> str:
+    votes = tx.select("votes", {"approval_id": row["id"]}, order_by="at")
+    return ", ".join(dict.fromkeys([*(vote["reviewer"] for vote in votes), last]))
