@@ -91,10 +91,12 @@ def _subject(graph: TransitionGraph, facts: ChannelFacts) -> _Subject:
     rules = tuple(sorted(numbered, key=lambda rule: rule.transition.priority))
     speakers = _speakers(graph, facts)
     conditions = [rule.when for rule in rules]
+    # A tool can hand the turn to a participant that no rule names, so a rule is called dead only
+    # on the word of the whole list of participants.
     dead = frozenset(
         rule.index
         for position, rule in enumerate(rules)
-        if covered(rule.when, conditions[:position], speakers)
+        if covered(rule.when, conditions[:position], facts.participants)
     )
     return _Subject(graph, facts, rules, dead, speakers, covered(Always(), conditions, speakers))
 
