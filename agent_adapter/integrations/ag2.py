@@ -44,7 +44,10 @@ _Key = tuple[str, Any, int]
 
 # Every name of AG2 that this module reads; a release without one of them is refused by name.
 _READS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("ag2.events", ("ToolCallEvent", "ToolErrorEvent", "ToolResult", "ToolResultEvent")),
+    (
+        "ag2.events",
+        ("DataInput", "ToolCallEvent", "ToolErrorEvent", "ToolResult", "ToolResultEvent"),
+    ),
     ("ag2.exceptions", ("HumanInputError",)),
     ("ag2.tools.types", ("FunctionTool",)),
     ("ag2.utils", ("build_model",)),
@@ -241,7 +244,12 @@ def _sendable(value: Any) -> Any:
         return value
     if isinstance(value, (Handoff, Finish)) or kind.__module__.partition(".")[0] == "ag2":
         return value  # read by whoever runs the turn; AG2's clients write them as JSON
-    return json.loads(plain_result(value))
+    plain = json.loads(plain_result(value))
+    if isinstance(plain, str):  # a date, say: as data it stays JSON, as text it would be bare
+        from ag2.events import DataInput
+
+        return DataInput(plain)
+    return plain
 
 
 def _waiting(event: ToolCallEvent, pending: ApprovalPending) -> ToolResultEvent:

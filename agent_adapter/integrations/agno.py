@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
@@ -27,6 +27,7 @@ from agent_adapter.integrations._surface import check_surface
 from agent_adapter.integrations.base import IntegrationBase
 
 if TYPE_CHECKING:
+    from agno.models.response import ToolExecution
     from agno.run.agent import RunOutput
     from agno.run.requirement import RunRequirement
     from agno.run.team import TeamRunOutput
@@ -130,7 +131,7 @@ async def resolve_requirements(
         if pending:
             raise _all_of(pending)
         for answer in asked:
-            answer.settle()
+            answer.settle(output.tools or ())
     finally:
         for answer in asked:
             answer.release()
@@ -246,17 +247,30 @@ class _Asked:
         self._key = key
         self._held = held
 
-    def settle(self) -> None:
+    def settle(self, tools: Iterable[ToolExecution]) -> None:
         """Confirm or reject, unless somebody else has meanwhile."""
         if not self._requirement.needs_confirmation:
             return
         if self._held is None:
             self._requirement.reject(self._note)
-            return
-        if self._held.grant.token is not None:
-            _PASSED.put(self._key, self._held)
-            self._held = None
-        self._requirement.confirm()  # type: ignore[no-untyped-call]  # Agno leaves it untyped
+        else:
+            if self._held.grant.token is not None:
+                _PASSED.put(self._key, self._held)
+                self._held = None
+            self._requirement.confirm()  # type: ignore[no-untyped-call]  # Agno leaves it untyped
+        self._mirror(tools)
+
+    def _mirror(self, tools: Iterable[ToolExecution]) -> None:
+        """Tell the run's own record of the call, which a serialised pause holds separately."""
+        settled = self._requirement.tool_execution
+        for tool in tools:
+            if settled is None or tool is settled or tool.confirmed is not None:
+                continue
+            if (tool.tool_call_id, tool.tool_name) != (settled.tool_call_id, settled.tool_name):
+                continue
+            if tool.tool_args == settled.tool_args:
+                tool.confirmed = settled.confirmed
+                tool.confirmation_note = settled.confirmation_note
 
     def release(self) -> None:
         """Drop an approval that was not handed on."""
@@ -299,7 +313,7 @@ def _runner_of(spec: ToolSpec) -> ToolRunner:
 
 
 def _all_of(pending: list[ApprovalPending]) -> ApprovalPending:
-    ids = [record for exc in pending for record in exc.ids]
+    ids = list(dict.fromkeys(record for exc in pending for record in exc.ids))
     times = [exc.expires_at for exc in pending if exc.expires_at is not None]
     return ApprovalPending(ids[0], min(times, default=None), ids=ids)
 
