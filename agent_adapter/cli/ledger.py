@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,14 +16,18 @@ from agent_adapter.cli.output import console, plain, print_json, table, when
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from agent_adapter.exec.ledger import Report
+    from agent_adapter.exec.ledger import Entry, Report
     from agent_adapter.store.base import Store
 
-__all__ = ["app", "entry_table", "ledger_entries", "print_report"]
+__all__ = ["app", "entry_table", "print_report"]
 
 app = typer.Typer(help="See what happened, check the record, settle what is in doubt.")
 
 _TOLD = ("ending", "effects", "verdict", "reviewer", "reason", "why", "error", "approval", "cost")
+_DOUBTED = (
+    *("call_key", "run_id", "tool", "state", "ending", "error_kind"),
+    *("attempt", "call_id", "principal", "started_at", "finished_at"),
+)
 
 
 @app.command(epilog="Example: agent-adapter ledger show run_0123")
@@ -35,12 +39,14 @@ def show(
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show the ledger's entries, of one run or of all, oldest first."""
-    entries = with_store(store, lambda opened: ledger_entries(opened, run, limit))
+    """Show the entries of one run, or the newest of all, in the order they were written."""
+    from agent_adapter.exec.ledger import entries as entries_of
+
+    entries = with_store(store, lambda opened: entries_of(opened, run, limit=limit))
     if run is not None and not entries:
-        raise Refusal(f"no run {run} in the ledger: `agent-adapter ledger show` lists all")
+        raise _no_run(run)
     if as_json:
-        print_json(entries)
+        print_json([asdict(entry) for entry in entries])
     elif entries:
         console().print(entry_table(entries))
     else:
@@ -57,12 +63,9 @@ def verify(
     """Check every chain: nothing changed, removed, re-ordered or cut off."""
     from agent_adapter.exec.ledger import verify as verify_ledger
 
-    async def _work(opened: Store) -> Report:
-        if run is not None and not await ledger_entries(opened, run, 1):
-            raise Refusal(f"no run {run} in the ledger: `agent-adapter ledger show` lists all")
-        return await verify_ledger(opened, run)
-
-    report = with_store(store, _work)
+    report = with_store(store, lambda opened: verify_ledger(opened, run))
+    if run is not None and report.problems == (f"{run}: no such run",):
+        raise _no_run(run)
     if as_json:
         print_json(asdict(report) | {"ok": report.ok})
     else:
@@ -77,10 +80,13 @@ def in_doubt(store: StoreUrl = None, as_json: AsJson = False) -> int:
 
     calls = with_store(store, doubtful)
     if as_json:
-        print_json([asdict(call) for call in calls])
+        print_json([{key: call[key] for key in _DOUBTED} for call in calls])
     elif calls:
-        columns = ("call", "tool", "run", "began", "ending")
-        rows = [(c.call_key, c.tool, c.run_id, when(c.started_at), c.ending) for c in calls]
+        columns = ("call", "tool", "run", "began", "what is known")
+        rows = [
+            (call["call_key"], call["tool"], call["run_id"], when(call["started_at"]), _known(call))
+            for call in calls
+        ]
         console().print(table(columns, rows))
     else:
         console().print("nothing is in doubt")
@@ -125,8 +131,26 @@ def resolve(
 
 
 def print_report(report: Report) -> None:
-    """What `verify` found, for people."""
-    console().print(plain(str(report), lines=True), soft_wrap=True)
+    """What `verify` found and looked at, and what it cannot see, for people."""
+    out = console()
+    looked = f"{report.runs} runs, {report.entries} entries, {report.calls} calls"
+    kept = f"{report.payloads} payloads ({report.erased} erased)"
+    verdict = "verified" if report.ok else f"NOT verified, {len(report.problems)} problems"
+    out.print(f"{verdict}: {looked}, {kept}; {report.in_doubt} writes in doubt", soft_wrap=True)
+    for problem in report.problems:
+        out.print(plain(f"  {problem}"), soft_wrap=True)
+    for blind in report.cannot_see:
+        out.print(plain(f"  cannot see: {blind}"), soft_wrap=True)
+
+
+def _no_run(run: str) -> Refusal:
+    return Refusal(f"no run {run} in the ledger: `agent-adapter ledger show` lists all")
+
+
+def _known(call: Mapping[str, Any]) -> str:
+    if call["state"] == "open":
+        return "begun by a process that died"
+    return f"ended {call['ending']} ({call['error_kind'] or 'no error'})"
 
 
 def _result(text: str, happened: bool) -> Any:
@@ -139,36 +163,26 @@ def _result(text: str, happened: bool) -> Any:
         raise Refusal(f"{problem}: quote a text, '\"done\"'", code=USAGE) from None
 
 
-async def ledger_entries(
-    store: Store, run: str | None = None, limit: int = 500
-) -> list[dict[str, Any]]:
-    """The entries of one run, or of all, as they were written; oldest first."""
-    where = {} if run is None else {"run_id": run}
-    order = ("at", "run_id", "seq") if run is None else ("seq",)
-    rows = await store.read(lambda tx: tx.select("ledger", where, order_by=order, limit=limit))
-    return [json.loads(row["body"]) for row in rows]
-
-
-def entry_table(entries: Sequence[dict[str, Any]]) -> Table:
+def entry_table(entries: Sequence[Entry]) -> Table:
     """Ledger entries for people; long digests are left to `--json`."""
     rows = [
         (
-            when(entry.get("at")),
-            _short(entry.get("run")),
-            entry.get("seq"),
-            entry.get("kind"),
-            entry.get("tool") or "",
-            _short(entry.get("call")),
-            _rest(entry),
+            when(entry.at),
+            _short(entry.run_id),
+            entry.seq,
+            entry.kind,
+            entry.facts.get("tool", ""),
+            _short(entry.call_key),
+            _rest(entry.facts),
         )
         for entry in entries
     ]
     return table(("at", "run", "no", "entry", "tool", "call", "facts"), rows)
 
 
-def _rest(entry: dict[str, Any]) -> str:
-    facts = {key: entry[key] for key in _TOLD if entry.get(key) not in (None, "", [])}
-    return ", ".join(f"{key}: {_fact(value)}" for key, value in facts.items())
+def _rest(facts: Mapping[str, Any]) -> str:
+    told = {key: facts[key] for key in _TOLD if facts.get(key) not in (None, "", [])}
+    return ", ".join(f"{key}: {_fact(value)}" for key, value in told.items())
 
 
 def _fact(value: Any) -> str:

@@ -183,9 +183,8 @@ def _arguments(pairs: list[str], whole: str | None) -> dict[str, Any]:
 def _print_result(value: Any, as_json: bool) -> int:
     from agent_adapter.core.results import plain_result
 
-    text = plain_result(value)
     if as_json:
-        print_json({"result": json.loads(text)})
+        print_json({"result": json.loads(plain_result(value))})
     else:
-        print(plain(text, lines=True))
+        print(plain(value if isinstance(value, str) else plain_result(value), lines=True))
     return OK

@@ -190,6 +190,9 @@ class _Chain:
             if row["seq"] != seq:
                 self.problems.append(f"entry {seq} is missing")
                 return
+            if not isinstance(row["body"], bytes):
+                self.problems.append(f"entry {seq} was changed")
+                return
             link = ledger.chain_hash(link, row["body"])
             if link != row["hash"]:
                 self.problems.append(f"entry {seq} was changed")
@@ -231,7 +234,7 @@ class _Chain:
                 self.problems.append(f"payload {id} is missing")
             elif kept["data"] is None:
                 self.erased += 1
-            elif ledger.payload_digest(kept["salt"], kept["data"]) != wanted:
+            elif not _is_kept(kept, wanted):
                 self.problems.append(f"payload {id} was changed")
 
     def _check_head(self, link: bytes) -> None:
@@ -264,6 +267,14 @@ class _Chain:
                 self.problems.append(f"call {key} is open, the chain says {self.ended[key]}")
         missing = self.begun - {row["call_key"] for row in rows}
         self.problems += [f"call {key} was deleted" for key in sorted(missing)]
+
+
+def _is_kept(payload: Row, wanted: str) -> bool:
+    salt, data = payload["salt"], payload["data"]
+    # Somebody who edits a database may leave text where bytes were.
+    if not isinstance(salt, bytes) or not isinstance(data, bytes):
+        return False
+    return ledger.payload_digest(salt, data) == wanted
 
 
 def _entry(row: Row) -> Entry:

@@ -21,18 +21,12 @@ def test_demo_tells_the_whole_story(run: Run) -> None:
     assert "money moved: 40.00 EUR for A1, 19.00 EUR for B2" in ran.out
 
 
-def test_demo_runs_each_refund_once_after_approval(run: Run) -> None:
-    """A held call runs once, after its approval, in either framework."""
-    told = run("demo", "--json").json
+def test_demo_runs_each_refund_once_and_keeps_its_store(run: Run, tmp_path: Path) -> None:
+    """Held calls run once in either framework; `--keep` leaves a store to look at."""
+    folder = tmp_path / "kept"
+    told = run("demo", "--keep", str(folder), "--json").json
     assert told["verified"] is True
     assert told["paid_back"] == [["A1", 40.0], ["B2", 19.0]]
     assert [agent["framework"] for agent in told["agents"]] == ["AG2", "Agno"]
     assert {agent["approval"]["state"] for agent in told["agents"]} == {"taken"}
-
-
-def test_demo_keeps_its_store_where_asked(run: Run, tmp_path: Path) -> None:
-    """`--keep` leaves a store that the other commands can look at."""
-    folder = tmp_path / "kept"
-    assert run("demo", "--keep", str(folder)).code == 0
-    verified = run("ledger", "verify", "--store", f"sqlite:///{folder}/state.db")
-    assert verified.code == 0
+    assert run("ledger", "verify", "--store", f"sqlite:///{folder}/state.db").code == 0

@@ -24,7 +24,7 @@ def test_show_lists_entries_of_one_run(run: Run, doubt: str) -> None:
     """The entries of a run are shown in order, as they were written."""
     entries = run("ledger", "show", "run_1", "--json").json
     assert [entry["kind"] for entry in entries] == ["intent", "outcome"]
-    assert {entry["call"] for entry in entries} == {doubt}
+    assert {entry["call_key"] for entry in entries} == {doubt}
     assert "break_down" in run("ledger", "show", "run_1").out
 
 
@@ -39,6 +39,8 @@ def test_verify_passes_over_an_untouched_ledger(run: Run, doubt: str) -> None:
     "tampering",
     [
         "UPDATE ledger SET body = replace(body, 'unknown', 'ok')",
+        "UPDATE ledger SET body = CAST(replace(body, 'unknown', 'ok') AS BLOB)",
+        "UPDATE payloads SET data = 'x'",
         "DELETE FROM ledger WHERE seq = 1",
         "DELETE FROM ledger WHERE seq = 2",
         "UPDATE ledger SET seq = 3 - seq",
@@ -77,7 +79,7 @@ def test_resolve_settles_the_write(run: Run, doubt: str, answer: str) -> None:
     assert ran.code == 0, ran
     assert run("ledger", "in-doubt").code == 0
     entry = run("ledger", "show", "run_1", "--json").json[-1]
-    assert (entry["kind"], entry["reviewer"]) == ("resolved", "os:ana")
+    assert (entry["kind"], entry["facts"]["reviewer"]) == ("resolved", "os:ana")
     assert run("ledger", "verify").code == 0
 
 

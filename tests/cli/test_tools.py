@@ -41,7 +41,8 @@ def test_call_runs_through_the_executor(run: Run) -> None:
     """`tools call` prints the result as JSON text, and the ledger has the call."""
     ran = run("tools", "call", "shop.py", "order_status", "order_id=A1")
     assert (ran.code, ran.out.strip()) == (0, '{"order":"A1","state":"shipped"}')
-    assert "order_status" in {entry.get("tool") for entry in run("ledger", "show", "--json").json}
+    entries = run("ledger", "show", "--json").json
+    assert [entry["facts"]["tool"] for entry in entries] == ["order_status"]
 
 
 def test_call_takes_arguments_as_one_object(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -87,28 +88,30 @@ class _Story:
         )
 
     async def _end(self, paid_back: list[tuple[str, float]]) -> int:
-        from agent_adapter.cli.ledger import entry_table, ledger_entries
-        from agent_adapter.exec.ledger import verify
+        from agent_adapter.cli.ledger import entry_table, print_report
+        from agent_adapter.exec.ledger import entries, verify
 
         self._head("The ledger")
-        await self._store.flush()
-        entries = await ledger_entries(self._store)
-        self._show(entry_table(entries))
+        written = await entries(self._store)
+        self._show(entry_table(written))
         report = await verify(self._store)
         once = sorted(paid_back) == [("A1", 40.0), ("B2", 19.0)]
         moved = ", ".join(f"{amount:.2f} EUR for {order}" for order, amount in paid_back)
         self._line(f"money moved: {moved}")
-        self._line(str(report))
-        self.record |= {"paid_back": paid_back, "ledger": entries, "verified": report.ok}
+        self.record |= {"paid_back": paid_back, "verified": report.ok}
+        self.record["ledger"] = [asdict(entry) for entry in written]
         if self._as_json:
             print_json(self.record)
+        else:
+            print_report(report)
         if not report.ok:
             return DOUBT
         return OK if once else FAILED
 
     async def _shell(self, *args: str) -> None:
         """Run the command line in a process of its own, as a reviewer would."""
-        self._line(f"$ agent-adapter {' '.join(args)}")
+        typed = shlex.join(["agent-adapter", *args])
+        self._line(f"$ {typed}")
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -123,7 +126,7 @@ class _Story:
         text = output.decode(errors="replace").rstrip()
         self._line(text)
         if process.returncode != OK:
-            raise Refusal(f"agent-adapter {' '.join(args)} ended with {process.returncode}: {text}")
+            raise Refusal(f"{typed} ended with {process.returncode}: {text}")
 
     def _said(self, lines: list[Said]) -> None:
         for said in lines:
