@@ -1,23 +1,26 @@
-"""The checks that run where a harness declares them: C9, C10, C13 and C14."""
+"""The checks that run where a harness declares them: C9, C10, C12, C13 and C14."""
 
 from __future__ import annotations
 
 import copy
 import datetime as dt
+import enum
 import json
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from decimal import Decimal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from agent_adapter.core.context import ToolContext
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 
 from ..fakes.hooks import RaisingHook, RecordingHook
-from ._kit_support import Check, Probe, RunnerFactory, expect, outcome_of, ports_of
+from ._kit_support import Check, Probe, RunnerFactory, expect, outcome_of, ports_of, spec_for
 
 __all__ = ["DECLARED"]
 
@@ -97,6 +100,85 @@ def _check_apart(
         expect(got == f"turn {n} of {ids[n]}", "C10", f"call {n} got the result {got!r}")
 
 
+class _Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class _Place(BaseModel):
+    city: str
+    height: float | None = None
+
+
+_SENT: dict[str, Any] = {
+    "text": "none",
+    "count": 7,
+    "ratio": 0.5,
+    "flag": False,
+    "when": "2024-02-29T12:30:00Z",
+    "amount": "12.30",
+    "colour": "blue",
+    "mode": "slow",
+    "place": {"city": "Köln", "height": 37.0},
+    "places": [{"city": "Bonn"}, {"city": "true", "height": None}],
+    "table": {"x": 1, "y z": 2},
+    "either": "12",
+    "schema": "public",
+    "self_id": "null",
+}
+
+
+async def check_everything(harness: Any, factory: RunnerFactory) -> None:
+    """C12: a schema with every feature arrives as the target's dialect says, arguments typed."""
+    ran: list[dict[str, Any]] = []
+
+    async def contract_everything(
+        text: str,
+        count: int,
+        ratio: float,
+        flag: bool,
+        when: dt.datetime,
+        amount: Decimal,
+        colour: _Colour,
+        mode: Literal["fast", "slow"],
+        place: _Place,
+        places: list[_Place],
+        table: dict[str, int],
+        either: int | str,
+        schema: str,
+        self_id: str,
+        ctx: ToolContext,
+        few: Annotated[int, Field(ge=0, le=9)] = 5,
+        maybe: str | None = None,
+    ) -> str:
+        """Takes everything a schema can say."""
+        names = [*_SENT, "few", "maybe"]
+        given = locals()
+        ran.append({name: given[name] for name in names})
+        return "taken"
+
+    spec = spec_for(contract_everything)
+    native = harness.export(spec, factory())
+    shown, expected = harness.describe(native)[2], harness.expected_schema(spec)
+    expect(shown == expected, "C12", f"the schema is {shown!r}, not {expected!r}")
+    call = harness.call(native, copy.deepcopy(_SENT), call_id="call_contract_12")
+    ended = await outcome_of(call)
+    expect(len(ran) == 1, "C12", f"the tool ran {len(ran)} times: {ended.raw!r}")
+    typed = _SENT | {
+        "when": _WHEN,
+        "amount": Decimal("12.30"),
+        "colour": _Colour.BLUE,
+        "place": _Place(city="Köln", height=37.0),
+        "places": [_Place(city="Bonn"), _Place(city="true")],
+        "few": 5,
+        "maybe": None,
+    }
+    for name, value in typed.items():
+        got = ran[0][name]
+        same = got == value and type(got) is type(value)
+        expect(same, "C12", f"{name} came as {got!r}, not {value!r}")
+
+
 class _Inner(BaseModel):
     when: dt.datetime
     label: str | None = None
@@ -126,11 +208,11 @@ _TRAPS: tuple[tuple[str, Any], ...] = (
 )
 
 
-def _read(text: str) -> Any:
+def _read(text: str, label: str) -> Any:
     """What a model that reads JSON makes of `text`; a text that is no JSON is itself."""
 
     def refused(name: str) -> Any:
-        raise AssertionError(f"C13: the model reads {name}, which is not JSON")
+        raise AssertionError(f"C13: {label}: the model reads {name}, which is not JSON")
 
     try:
         return json.loads(text, parse_constant=refused)
@@ -146,7 +228,7 @@ async def check_results(harness: Any, factory: RunnerFactory) -> None:
         expect(not ended.raised, "C13", f"{label}: the call raised {ended.raw!r}")
         shown = harness.shown(ended.raw)
         expect(isinstance(shown, str), "C13", f"{label}: `shown` gave {type(shown).__name__}")
-        read, expected = _read(shown), _read(plain_result(value))
+        read, expected = _read(shown, label), _read(plain_result(value), label)
         same = read == expected and type(read) is type(expected)
         expect(
             same, "C13", f"{label}: the model reads {shown[:200]!r}, not {str(expected)[:200]!r}"
@@ -222,6 +304,7 @@ def _wreck(schema: Any) -> None:
 DECLARED: dict[str, Check] = {
     "C9": check_private,
     "C10": check_parallel,
+    "C12": check_everything,
     "C13": check_results,
     "C14": check_untouched,
 }

@@ -59,7 +59,7 @@ class SoundHarness:
     edits_supported = True
     approval = "port"
     port_asks = 1
-    checks = frozenset({"C9", "C10", "C13", "C14"})
+    checks = frozenset({"C9", "C10", "C12", "C13", "C14"})
     integration: IntegrationBase = SoundIntegration()
 
     def export(self, spec: ToolSpec, executor: ToolRunner) -> Any:

@@ -69,7 +69,8 @@ class Harness(Protocol):
         port_asks = n: how often the deciding port is asked for one call; 1 when left out.
         export_all(registry, executor): the module's `*_tools(registry)`.
         __aenter__, __aexit__: one session (server, client) per test module.
-        checks = {"C9", "C10", "C13", "C14"}: further checks that the framework can be driven for.
+        checks = {"C9", "C10", "C12", "C13", "C14"}: those of the further checks that the framework
+            can be driven for.
         shown(raw) -> str: what the model reads of a result; needed by C9 and C13.
         call_many(native, calls) -> list: runs `calls`, a list of `(call_id, arguments)`, in one
             turn, gets their approvals answered, and gives raw results in that order; for C10.
