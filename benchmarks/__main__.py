@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from rich.console import Console
+
 from benchmarks.machine import describe
 from benchmarks.report import as_json, show
 from benchmarks.row import Row, Skipped
-from rich.console import Console
 
 BENCHMARKS = {
     "P1": "benchmarks.p1_bare_call",
@@ -32,8 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run what was asked for; 1 with `--strict` when a goal is missed, else 0."""
     options = _parser().parse_args(arguments)
     chosen = options.only or list(BENCHMARKS)
-    # Under the working directory, because a temporary folder may lie in memory, where fsync is free.
-    with tempfile.TemporaryDirectory(prefix=".bench-", dir=Path.cwd()) as name:
+    # Not in the system's temporary folder: that may lie in memory, where fsync is free.
+    scratch = Path.cwd() / ".cache"
+    scratch.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=scratch) as name:
         folder = Path(name)
         machine = describe(folder)
         rows = asyncio.run(_run(chosen, folder, options.rounds))

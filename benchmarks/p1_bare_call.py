@@ -6,12 +6,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+
 from agent_adapter import Executor, ToolContext, ToolRegistry, open_store
 from agent_adapter.core.tool import ToolSpec
 from benchmarks.measure import in_turns
 from benchmarks.row import Row
-from pydantic import BaseModel, ConfigDict
-from pydantic_core import to_json
 
 __all__ = ["run"]
 

@@ -60,6 +60,7 @@ async def _ag2(spec: ToolSpec, executor: Executor) -> tuple[Batch, Batch]:
     from ag2.events import ToolCallEvent
     from ag2.stream import MemoryStream
     from ag2.tools.types import FunctionTool
+
     from agent_adapter.integrations.ag2 import ag2_tool
 
     def batch_of(function_tool: FunctionTool) -> Batch:
@@ -80,8 +81,9 @@ async def _ag2(spec: ToolSpec, executor: Executor) -> tuple[Batch, Batch]:
 
 
 async def _agno(spec: ToolSpec, executor: Executor) -> tuple[Batch, Batch]:
-    from agent_adapter.integrations.agno import agno_function
     from agno.tools.function import Function, FunctionCall
+
+    from agent_adapter.integrations.agno import agno_function
 
     def batch_of(function: Function) -> Batch:
         async def batch(calls: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +80,11 @@ def _pipeline(store: Any) -> Batch:
 
 
 def _governed() -> Batch:
-    """Policy, approval by callback and audit chain, as the toolkit's own wrapper puts them together."""
+    """Policy, approval by callback and audit chain, as the toolkit's own wrapper has them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from agentmesh.governance.approval import ApprovalDecision, CallbackApproval
-        from agentmesh.governance.govern import govern
+        approval = import_module("agentmesh.governance.approval")
+        govern = import_module("agentmesh.governance.govern").govern
 
     def add(action: str, a: int, b: int) -> int:
         return a + b
@@ -91,8 +92,10 @@ def _governed() -> Batch:
     governed = govern(
         add,
         policy=POLICY,
-        approval_handler=CallbackApproval(
-            lambda request: ApprovalDecision(approved=True, approver="bench", reason="bench")
+        approval_handler=approval.CallbackApproval(
+            lambda request: approval.ApprovalDecision(
+                approved=True, approver="bench", reason="bench"
+            )
         ),
     )
 

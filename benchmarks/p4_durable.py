@@ -9,7 +9,9 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from agent_adapter import Executor, ToolContext, ToolRegistry, open_store
 from benchmarks.measure import Batch, Sample, in_turns
@@ -154,8 +156,8 @@ def _together(call: OneCall) -> Batch:
 
 
 def _ctrlrun(folder: Path, stack: contextlib.ExitStack) -> tuple[Batch, Batch]:
-    """ctrlrun reads its policy from the working directory and its calls block, hence threads."""
-    import ctrlrun
+    """Ctrlrun reads its policy from the working directory and its calls block, hence threads."""
+    ctrlrun: Any = import_module("ctrlrun")
 
     (folder / "ctrlrun.yaml").write_text(CTRLRUN_POLICY, encoding="utf-8")
     os.environ["CTRLRUN_STATE"] = str(folder / "ctrlrun.db")
@@ -163,13 +165,14 @@ def _ctrlrun(folder: Path, stack: contextlib.ExitStack) -> tuple[Batch, Batch]:
     threads = stack.enter_context(ThreadPoolExecutor(IN_FLIGHT))
     keys = itertools.count()
 
-    @ctrlrun.protect("bench.add", effect="add:{key}")
     def add(a: int, b: int, key: str) -> int:
         return a + b
 
+    protected = ctrlrun.protect("bench.add", effect="add:{key}")(add)
+
     def call(number: int) -> int:
         with ctrlrun.context(agent="bench"):
-            return int(add(a=number, b=2, key=f"k{next(keys)}"))
+            return int(protected(a=number, b=2, key=f"k{next(keys)}"))
 
     async def alone(calls: int) -> float:
         began = time.perf_counter()

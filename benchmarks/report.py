@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.measure import Sample
-from benchmarks.row import Row, Skipped
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from benchmarks.measure import Sample
+from benchmarks.row import Row, Skipped
 
 __all__ = ["as_json", "show"]
 
@@ -55,7 +56,7 @@ def _table(rows: Sequence[Row | Skipped]) -> Table:
                 row.what,
                 *_cells(row, row.ours),
                 *_cells(row, row.against),
-                f"{row.ratio:.2f}×",
+                f"{row.ratio:.2f}x",
                 row.goal,
                 verdict,
             )
@@ -64,7 +65,7 @@ def _table(rows: Sequence[Row | Skipped]) -> Table:
 
 def _cells(row: Row, sample: Sample) -> tuple[str, str]:
     if row.note == "ratio":
-        return f"{sample.median:.2f}×", ""
+        return f"{sample.median:.2f}x", ""
     low, high = sample.quartiles
     if row.per_second:
         return _rate(sample.median), f"{_rate(high)}-{_rate(low)}"

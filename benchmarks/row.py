@@ -36,10 +36,10 @@ class Row:
     def goal(self) -> str:
         """The goal as a person reads it."""
         if self.limit is not None:
-            return f"≤ {self.limit:g}×"
+            return f"≤ {self.limit:g}x"
         if self.floor is not None:
-            return f"≥ {self.floor:g}×"
-        return "–"
+            return f"≥ {self.floor:g}x"
+        return "-"
 
     @property
     def verdict(self) -> str:

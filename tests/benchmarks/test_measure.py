@@ -21,7 +21,9 @@ async def test_contenders_take_turns_and_warm_up_is_dropped() -> None:
 
         return batch
 
-    samples = await in_turns({"a": contender("a", 1.0), "b": contender("b", 2.0)}, rounds=2, calls=5)
+    samples = await in_turns(
+        {"a": contender("a", 1.0), "b": contender("b", 2.0)}, rounds=2, calls=5
+    )
     assert [sample.seconds for sample in samples] == [(1.0, 1.0), (2.0, 2.0)]
     assert seen[:4] == ["a", "b", "b", "a"]
     assert len(seen) == 2 * (2 + WARM_UP_ROUNDS)

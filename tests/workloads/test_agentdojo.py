@@ -48,6 +48,7 @@ def test_every_user_task_passes_its_own_checker(report: dict[str, Any], framewor
 def test_every_call_is_in_the_ledger(report: dict[str, Any], framework: str) -> None:
     """The 339 calls of the ground truth are in the ledger, all of them ended ok, over 97 runs."""
     ledger = report["frameworks"][framework]["ledger"]
+    assert report["frameworks"][framework]["expected_calls"] == 339
     assert (ledger["calls"], ledger["calls_ok"], ledger["runs"]) == (339, 339, 97)
 
 

@@ -75,9 +75,16 @@ def test_model_cannot_supply_the_injected_parameter() -> None:
 
 @pytest.mark.parametrize(
     ("name", "effects"),
-    [("get_iban", "read"), ("search_emails", "read"), ("list_files", "read")]
-    + [("read_inbox", "read"), ("check_restaurant_opening_hours", "read")]
-    + [("send_money", "write"), ("update_password", "write"), ("reserve_hotel", "write")],
+    [
+        ("get_iban", "read"),
+        ("search_emails", "read"),
+        ("list_files", "read"),
+        ("read_inbox", "read"),
+        ("check_restaurant_opening_hours", "read"),
+        ("send_money", "write"),
+        ("update_password", "write"),
+        ("reserve_hotel", "write"),
+    ],
 )
 def test_reading_functions_are_reads_and_all_others_writes(name: str, effects: str) -> None:
     """A function is a read only if its first word says that it looks."""

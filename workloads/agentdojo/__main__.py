@@ -13,11 +13,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from agent_adapter import Executor, ToolRegistry, open_store
 from rich.console import Console
+
+from agent_adapter import Executor, ToolRegistry, open_store
 from workloads.agentdojo import ag2_agent, agno_agent, ledger
 from workloads.agentdojo.held import in_own_process
-from workloads.agentdojo.replay import open_world, replay_suites, script_of
+from workloads.agentdojo.replay import replay_suites
 from workloads.agentdojo.report import FrameworkReport, Report, show
 from workloads.agentdojo.scripted import Player
 from workloads.agentdojo.suites import load_suites
@@ -49,7 +50,6 @@ async def _run(folder: Path, frameworks: Sequence[str], no_held: bool) -> Report
     return Report(
         tools={name: len(suite_tools(registry, name)) for name in suites},
         functions=len({tool.run for suite in suites.values() for tool in suite.tools}),
-        expected={name: _ground_truth_calls(name, suite) for name, suite in suites.items()},
         frameworks=reports,
         held=held,
         seconds=time.perf_counter() - began,
@@ -79,13 +79,6 @@ async def _held(folder: Path) -> dict[str, Any]:
         return {**seen, "ledger": await ledger.summary(store)}
     finally:
         await store.aclose()
-
-
-def _ground_truth_calls(name: str, suite: Any) -> int:
-    return sum(
-        len(script_of(name, task, open_world(suite, task)).calls)
-        for task in suite.user_tasks.values()
-    )
 
 
 def _url(path: Path) -> str:

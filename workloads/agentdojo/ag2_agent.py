@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ag2 import Agent
 from ag2.events import ToolCallEvent, ToolErrorEvent
 from ag2.testing import TestConfig
+
 from agent_adapter import Executor
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.tool import ToolSpec

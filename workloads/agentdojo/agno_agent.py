@@ -10,6 +10,7 @@ from agno.agent import Agent
 from agno.models.base import Model
 from agno.models.response import ModelResponse, ToolExecution
 from agno.run.agent import RunOutput
+
 from agent_adapter import Executor
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.agno import agno_function
@@ -42,10 +43,12 @@ class ScriptedModel(Model):
         raise NotImplementedError("the scripted model does not stream")
 
     def _parse_provider_response(self, response: Any, **kwargs: Any) -> ModelResponse:
-        return response
+        parsed: ModelResponse = response
+        return parsed
 
     def _parse_provider_response_delta(self, response: Any) -> ModelResponse:
-        return response
+        parsed: ModelResponse = response
+        return parsed
 
 
 def _call_turn(call: Call) -> ModelResponse:

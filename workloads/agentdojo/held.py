@@ -12,6 +12,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ async def _ask_ag2(script: Script, registry: ToolRegistry, store: Store) -> list
     port = DeferredApproval(store)
     executor = Executor(registry, approval=port, store=store)
     await ag2_agent.play(script, suite_tools(registry, SUITE), executor, approval=port)
-    return [record["id"] for record in await _waiting(store)]
+    return [record.id for record in await Inbox(store).list()]
 
 
 async def _ask_agno(script: Script, registry: ToolRegistry, store: Store) -> list[str]:
@@ -78,10 +79,10 @@ async def _ask_agno(script: Script, registry: ToolRegistry, store: Store) -> lis
 async def _approve(store: Store) -> dict[str, Any]:
     """A person reads what waits and says yes to each."""
     inbox = Inbox(store)
-    waiting = await _waiting(store)
+    waiting = await inbox.list()
     for record in waiting:
-        await inbox.approve(record["id"], reviewer=REVIEWER, reason="the bill is ours")
-    return {"approved": [record["id"] for record in waiting]}
+        await inbox.approve(record.id, reviewer=REVIEWER, reason="the bill is ours")
+    return {"approved": [record.id for record in waiting]}
 
 
 async def _resume(store: Store) -> dict[str, Any]:
@@ -89,16 +90,16 @@ async def _resume(store: Store) -> dict[str, Any]:
     registry, _, script = _prepare()
     executor = Executor(registry, store=store)
     results = []
-    for record in await _records(store, "approved"):
+    for record in await Inbox(store).list("approved"):
         world = _world()
         with bound_environment(world.now):
-            await executor.resume(record["id"])
+            await executor.resume(record.id)
             paid = _payments(world)
-            again = await _second_try(executor, record["id"])
+            again = await _second_try(executor, record.id)
         played = Played(output=script.output, calls=tuple(script.calls), errors=())
         results.append(
             {
-                "id": record["id"],
+                "id": record.id,
                 "paid": paid,
                 "paid_after_second_try": _payments(world),
                 "second_try": again,
@@ -130,20 +131,13 @@ def _task() -> Any:
     return _suites()[SUITE].user_tasks[TASK]
 
 
+@cache
 def _suites() -> dict[str, Any]:
     return load_suites()
 
 
 def _payments(world: World) -> int:
     return len(world.now.bank_account.transactions) - len(world.before.bank_account.transactions)
-
-
-async def _waiting(store: Store) -> list[dict[str, Any]]:
-    return await _records(store, "pending")
-
-
-async def _records(store: Store, state: str) -> list[dict[str, Any]]:
-    return [{"id": record.id} for record in await Inbox(store).list(state=state)]
 
 
 STEPS: dict[str, Callable[[Store], Awaitable[dict[str, Any]]]] = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from agent_adapter import Executor, ToolRegistry
 from agent_adapter.core.tool import ToolSpec
-from agentdojo.functions_runtime import FunctionCall
 from workloads.agentdojo.environment import bound_environment
 from workloads.agentdojo.scripted import Call, Played, Player, Script
+from workloads.agentdojo.suites import trace_call
 from workloads.agentdojo.tools import suite_tools, tool_name
 
 __all__ = ["TaskResult", "World", "judge", "open_world", "replay_suites", "script_of"]
@@ -27,11 +28,15 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """How one task went: `problem` is empty when the suite's own checker passed it."""
+    """How one task went: `problem` is empty when the suite's own checker passed it.
+
+    `expected` is how many calls its ground truth has, `calls` how many the framework made.
+    """
 
     suite: str
     task: str
     passed: bool
+    expected: int
     calls: int
     seconds: float
     problem: str
@@ -39,8 +44,14 @@ class TaskResult:
 
 def open_world(suite: Any, task: Any) -> World:
     """The suite's default environment, prepared for `task`."""
-    environment = task.init_environment(suite.load_and_inject_default_environment({}))
+    environment = task.init_environment(_default_environment(suite).model_copy(deep=True))
     return World(before=environment.model_copy(deep=True), now=environment)
+
+
+@cache
+def _default_environment(suite: Any) -> Any:
+    """Loaded once, because reading its YAML takes longer than a task; every world is a deep copy."""
+    return suite.load_and_inject_default_environment({})
 
 
 def script_of(suite_name: str, task: Any, world: World) -> Script:
@@ -61,8 +72,7 @@ def judge(suite_name: str, task: Any, world: World, played: Played) -> bool:
     """Whether the suite's own checker accepts what the agent did and said."""
     prefix = tool_name(suite_name, "")
     traces = [
-        FunctionCall(function=call.tool.removeprefix(prefix), args=dict(call.arguments), id=call.id)
-        for call in played.calls
+        trace_call(call.tool.removeprefix(prefix), call.arguments, call.id) for call in played.calls
     ]
     verdict = task.utility_from_traces(played.output, world.before, world.now, traces)
     if verdict is None:
@@ -95,6 +105,7 @@ async def replay_task(
         suite=suite_name,
         task=task.ID,
         passed=passed and not problem,
+        expected=len(script.calls),
         calls=calls,
         seconds=seconds,
         problem=problem,

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
 from workloads.agentdojo.replay import TaskResult
 
 __all__ = ["FrameworkReport", "Report", "show"]
@@ -28,18 +29,22 @@ class FrameworkReport:
         return sum(task.passed for task in self.tasks)
 
     @property
+    def expected(self) -> int:
+        """How many calls the tasks' ground truth has."""
+        return sum(task.expected for task in self.tasks)
+
+    @property
     def calls(self) -> int:
-        """How many calls the frameworks made."""
+        """How many calls the framework made."""
         return sum(task.calls for task in self.tasks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The whole workload: `tools` and `expected` are per suite, `held` is `None` if left out."""
+    """The whole workload: `tools` is per suite, `held` is `None` if left out."""
 
     tools: Mapping[str, int]
     functions: int
-    expected: Mapping[str, int]
     frameworks: Sequence[FrameworkReport]
     held: Mapping[str, Any] | None
     seconds: float
@@ -49,7 +54,7 @@ class Report:
         """Everything that is not as it must be, one line each."""
         found = []
         for framework in self.frameworks:
-            found += _problems_of(framework, sum(self.expected.values()))
+            found += _problems_of(framework)
         if self.held is not None:
             found += _held_problems(self.held)
         return found
@@ -61,11 +66,11 @@ class Report:
             "tools": dict(self.tools),
             "registry": sum(self.tools.values()),
             "functions": self.functions,
-            "expected_calls": dict(self.expected),
             "frameworks": {
                 f.framework: {
                     "version": f.version,
                     "passed": f.passed,
+                    "expected_calls": f.expected,
                     "calls": f.calls,
                     "ledger": dict(f.ledger),
                     "tasks": [asdict(task) for task in f.tasks],
@@ -78,8 +83,8 @@ class Report:
         }
 
 
-def _problems_of(framework: FrameworkReport, expected: int) -> list[str]:
-    name, ledger = framework.framework, framework.ledger
+def _problems_of(framework: FrameworkReport) -> list[str]:
+    name, ledger, expected = framework.framework, framework.ledger, framework.expected
     found = [
         f"{name}: {task.suite}/{task.task}: {task.problem}"
         for task in framework.tasks
@@ -120,8 +125,8 @@ def show(console: Console, report: Report) -> None:
     for framework in report.frameworks:
         ledger = framework.ledger
         console.print(
-            f"{framework.framework} {framework.version}: {ledger['calls']} calls in the ledger over "
-            f"{ledger['runs']} runs, {ledger['calls_ok']} ok; verify: "
+            f"{framework.framework} {framework.version}: {ledger['calls']} calls in the ledger "
+            f"over {ledger['runs']} runs, {ledger['calls_ok']} ok; verify: "
             f"{'passed' if not ledger['problems'] else 'FAILED'}"
         )
     if report.held is not None:
@@ -137,11 +142,11 @@ def _table(report: Report) -> Table:
         title=f"AgentDojo: {sum(report.tools.values())} tools "
         f"({report.functions} distinct functions) in one registry"
     )
-    for title in ("suite", "tools", "tasks", "ground truth"):
+    for title in ("suite", "tools", "tasks", "truth"):
         table.add_column(title, justify="left" if title == "suite" else "right")
     for framework in report.frameworks:
-        for title in ("passed", "calls", "s"):
-            table.add_column(f"{framework.framework} {title}", justify="right")
+        for title in (f"{framework.framework} passed", "calls", "s"):
+            table.add_column(title, justify="right")
     for suite in report.tools:
         table.add_row(suite, *_cells(report, [suite]))
     table.add_section()
@@ -155,8 +160,8 @@ def _cells(report: Report, suites: Sequence[str]) -> list[str]:
         tasks = [task for task in framework.tasks if task.suite in suites]
         if not cells:
             tools = sum(report.tools[suite] for suite in suites)
-            calls = sum(report.expected[suite] for suite in suites)
-            cells += [str(tools), str(len(tasks)), f"{calls} calls"]
+            calls = sum(task.expected for task in tasks)
+            cells += [str(tools), str(len(tasks)), str(calls)]
         passed, seconds = sum(task.passed for task in tasks), sum(task.seconds for task in tasks)
         style = "green" if passed == len(tasks) else "red"
         cells += [f"[{style}]{passed}/{len(tasks)}[/]", str(sum(task.calls for task in tasks))]
