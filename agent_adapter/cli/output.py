@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,24 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["console", "plain", "print_json", "say_error", "table", "when"]
 
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# Fillers and joiners that draw nothing although Unicode calls them letters or marks.
-_BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u180b\u180c\u180d")
-
 
 def plain(text: object, *, lines: bool = False) -> str:
     """`text`, every character that would not be seen as an escape; `lines` keeps line ends."""
-    return "".join(_shown(char, lines) for char in str(text))
+    from agent_adapter.exec.approval.binding import visible
 
-
-def _shown(char: str, lines: bool) -> str:
-    if " " <= char <= "~" or (lines and char == "\n"):
-        return char
-    variation = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
-    spaces = unicodedata.category(char) == "Zs"
-    if unicodedata.category(char) in _HIDDEN or char in _BLANK or variation or spaces:
-        return char.encode("unicode_escape", "surrogatepass").decode("ascii")
-    return char
+    shown = visible(str(text))
+    return shown if lines else shown.replace("\n", "\\n")
 
 
 def console() -> Console:

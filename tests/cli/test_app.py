@@ -98,10 +98,12 @@ def test_the_console_script_ends_with_the_command_s_code() -> None:
         ("plain", "plain"),
         ("größe", "größe"),
         ("a\nb", "a\\nb"),
-        ("\x1b[31m", "\\x1b[31m"),
+        ("\x1b[31m", "\\u001b[31m"),
         ("\u200d", "\\u200d"),
-        ("\u00a0", "\\xa0"),
+        ("\u00a0", "\\u00a0"),
         ("\ud800", "\\ud800"),
+        ("\ufe0f\u3164", "\\ufe0f\\u3164"),
+        ("\U000e0041", "\\U000e0041"),
     ],
 )
 def test_printed_text_is_inert(text: str, shown: str) -> None:

@@ -112,6 +112,10 @@ def request_of(
     )
 
 
+# Letters and marks that draw nothing: fillers, joiners, variation selectors.
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+
+
 def visible(text: str) -> str:
     """`text` with control, zero-width and bidirectional characters written as escapes."""
     if text.isascii() and text.isprintable():
@@ -120,8 +124,9 @@ def visible(text: str) -> str:
 
 
 def _shown(char: str) -> str:
-    hidden = unicodedata.category(char) in ("Cf", "Cn", "Co")
-    if char == "\n" or (char.isprintable() and not hidden):
+    hidden = char in _BLANK or unicodedata.category(char) in ("Cf", "Cn", "Co")
+    variation = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+    if char == "\n" or (char.isprintable() and not hidden and not variation):
         return char
     code = ord(char)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
