@@ -12,6 +12,7 @@ __all__ = ["IdleRuns"]
 _OF_A_RUN = ("calls", "ledger", "chain_heads", "payloads", "usage", "runs", "reservations")
 _EVERY = 256
 _AT_ONCE = 512
+_CACHE_SECONDS = 60.0
 
 
 class IdleRuns:
@@ -21,7 +22,7 @@ class IdleRuns:
     its age. Labels of threads are kept: a thread outlives its runs.
     """
 
-    __slots__ = ("_heaps", "_last", "_most", "_seconds", "_since_sweep")
+    __slots__ = ("_cache_swept_at", "_heaps", "_last", "_most", "_seconds", "_since_sweep")
 
     def __init__(self, heaps: Mapping[str, Heap], *, most: int, seconds: float) -> None:
         self._heaps = heaps
@@ -29,6 +30,7 @@ class IdleRuns:
         self._seconds = seconds
         self._last: OrderedDict[str, float] = OrderedDict()
         self._since_sweep = 0
+        self._cache_swept_at = 0.0
 
     def touch(self, run_id: str, now: float) -> None:
         """Note that the run was used just now."""
@@ -53,7 +55,9 @@ class IdleRuns:
                 continue
             del self._last[run_id]
             self._forget(run_id)
-        _drop(self._heaps["cache"], {"expires_at <": now})
+        if abs(now - self._cache_swept_at) > _CACHE_SECONDS:
+            self._cache_swept_at = now
+            _drop(self._heaps["cache"], {"expires_at <": now})
 
     def _is_held(self, run_id: str) -> bool:
         calls = self._heaps["calls"].find({"run_id": run_id})

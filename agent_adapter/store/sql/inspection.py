@@ -41,7 +41,7 @@ def inspect(path: Path) -> Found:
     # Through SQLite alone: closing a file of one's own would drop the locks that another
     # connection of this process holds on it (POSIX).
     try:
-        with closing(_read_only(path)) as connection:
+        with closing(_looking(path)) as connection:
             return _content(path, connection)
     except sqlite3.DatabaseError as error:
         if error_code(error) == sqlite3.SQLITE_NOTADB:
@@ -74,8 +74,13 @@ def _refuse_place(path: Path) -> None:
         )
 
 
-def _read_only(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+def _looking(path: Path) -> sqlite3.Connection:
+    # Where nothing is left to bring into the file, a connection that might write clears the files
+    # beside it when it closes; one that only reads would leave them there.
+    unfinished = any(Path(f"{path}{ending}").exists() for ending in ("-wal", "-journal"))
+    mode = "ro" if unfinished else "rw"
+    connection = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None)
+    connection.execute("PRAGMA query_only = 1")
     connection.execute("PRAGMA busy_timeout = 10000")
     return connection
 

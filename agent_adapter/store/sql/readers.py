@@ -64,12 +64,19 @@ class Readers:
         return await asyncio.get_running_loop().run_in_executor(pool, self._run, op)
 
     def close(self) -> None:
-        """End the threads and close their connections, after what they are reading."""
+        """End the threads and close their connections, after what they are reading.
+
+        From one of the threads itself, where the last reference may be dropped, nothing is waited
+        for and the connections close when they are no longer used.
+        """
         with self._opening:
             self._closed = True
             pool = self._pool
+        inside = getattr(self._local, "reader", None) is not None
         if pool is not None:
-            pool.shutdown(wait=True)
+            pool.shutdown(wait=not inside)
+        if inside:
+            return
         for reader in self._opened:
             reader.connection.close()
         self._opened.clear()
