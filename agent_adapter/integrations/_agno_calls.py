@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.exec.gate import Grant
 
-__all__ = ["CallKey", "Held", "TokenBook", "as_sent", "rewritable"]
+__all__ = ["CallKey", "Held", "TokenBook", "as_sent", "rewritable", "rewritten"]
 
 CallKey = tuple[str | None, str | None]
 """Run id and call id."""
@@ -63,10 +63,12 @@ class TokenBook:
 
 
 def text_of(value: Any) -> str:
+    """Text that tells 1, 1.0, true and "1" apart, and does not tell the order of keys."""
     return json.dumps(value, sort_keys=True, default=repr)
 
 
 def rewritable(native: Mapping[str, Any]) -> bool:
+    """Whether Agno may have made some of these arguments out of text."""
     return any(value is None or value is True or value is False for value in native.values())
 
 
@@ -86,7 +88,7 @@ def as_sent(
             for call in message.tool_calls or ()
             if call.get("id") == call_id
             and (raw := _arguments_of(call, tool)) is not None
-            and text_of(_rewritten(raw)) == text_of(native)
+            and text_of(rewritten(raw)) == text_of(native)
         ]
         if sent:
             alike = all(text_of(raw) == text_of(sent[0]) for raw in sent)
@@ -108,7 +110,8 @@ def _arguments_of(call: Mapping[str, Any], tool: str) -> dict[str, Any] | None:
 _REWRITES: Mapping[str, bool | None] = {"none": None, "null": None, "true": True, "false": False}
 
 
-def _rewritten(raw: Mapping[str, Any]) -> dict[str, Any]:
+def rewritten(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """What Agno makes of arguments before it calls a function."""
     return {
         key: _REWRITES.get(value.strip().lower(), value) if isinstance(value, str) else value
         for key, value in raw.items()

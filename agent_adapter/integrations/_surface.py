@@ -1,4 +1,4 @@
-"""Whether an installed framework has what a bridge reads of it."""
+"""Whether a bridge was given what it needs: a framework it can read, a port it can ask."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from agent_adapter.core.errors import IntegrationError
 from agent_adapter.core.extras import check_installed, pip_command, requirement_of
 
-__all__ = ["check_surface"]
+__all__ = ["check_surface", "require_port"]
 
 
 def check_surface(extra: str, root: str, reads: Iterable[tuple[str, tuple[str, ...]]]) -> None:
@@ -31,6 +31,15 @@ def check_surface(extra: str, root: str, reads: Iterable[tuple[str, tuple[str, .
         for path in paths:
             if not _has(found, path):
                 raise IntegrationError(_lacks(extra, f"{module}.{path}"))
+
+
+def require_port(approval: object) -> None:
+    """Nothing for an `ApprovalPort`; `TypeError` with the fix for anything else."""
+    if not callable(getattr(approval, "request", None)):
+        raise TypeError(
+            f"an ApprovalPort is needed (it has `async request(request)`), not "
+            f"{type(approval).__name__}; wrap a reviewer function in CallbackApproval(...)"
+        )
 
 
 def _has(owner: Any, path: str) -> bool:

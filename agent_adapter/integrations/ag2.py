@@ -24,7 +24,7 @@ from agent_adapter.core.results import plain_result
 from agent_adapter.core.routing import Finish, Handoff
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
-from agent_adapter.integrations._surface import check_surface
+from agent_adapter.integrations._surface import check_surface, require_port
 from agent_adapter.integrations.base import IntegrationBase
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def ag2_tool(
     tokens: dict[_Key, Any] = {}
     layers = tuple(middleware)
     if approval is not None:
-        _require_port(approval)
+        require_port(approval)
         if spec.confirm is not False:
             layers = (*layers, _gate(spec, Gate(runner, approval), tokens, allow_edits))
     tool: FunctionTool = _bridge_class()(spec, _call(spec, runner, tokens), layers)
@@ -111,8 +111,8 @@ class Ag2Integration(IntegrationBase):
     """AG2 as a target: `get_integration("ag2")`."""
 
     name = "ag2"
-    requires = ("ag2",)
-    extra = "ag2"
+    requires: tuple[str, ...] = ("ag2",)
+    extra: str | None = "ag2"
     call_id_fields = ("id",)
 
     def export_tool(self, spec: ToolSpec, *, executor: ToolRunner | None = None) -> FunctionTool:
@@ -133,14 +133,6 @@ INTEGRATION = Ag2Integration()
 @cache
 def _check_ag2() -> None:
     check_surface("ag2", "ag2", _READS)
-
-
-def _require_port(approval: object) -> None:
-    if not callable(getattr(approval, "request", None)):
-        raise TypeError(
-            f"approval must be an ApprovalPort (it has `async request(request)`), not "
-            f"{type(approval).__name__}; wrap a reviewer function in CallbackApproval(...)"
-        )
 
 
 def _bind(event: ToolCallEvent, stream_id: str) -> ToolContext:

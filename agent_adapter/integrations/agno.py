@@ -22,8 +22,15 @@ from agent_adapter.core.errors import (
 from agent_adapter.core.results import plain_result
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
-from agent_adapter.integrations._agno_calls import CallKey, Held, TokenBook, as_sent, rewritable
-from agent_adapter.integrations._surface import check_surface
+from agent_adapter.integrations._agno_calls import (
+    CallKey,
+    Held,
+    TokenBook,
+    as_sent,
+    rewritable,
+    rewritten,
+)
+from agent_adapter.integrations._surface import check_surface, require_port
 from agent_adapter.integrations.base import IntegrationBase
 
 if TYPE_CHECKING:
@@ -36,6 +43,7 @@ if TYPE_CHECKING:
     from agent_adapter.core.ports import ApprovalPort, ToolRunner
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
+    from agent_adapter.exec.gate import Grant
 
 __all__ = [
     "INTEGRATION",
@@ -116,7 +124,9 @@ async def resolve_requirements(
 
     Raises:
         ApprovalPending: some calls await a decision (`ids` names them); nothing was resolved.
+        TypeError: `port` is not an `ApprovalPort`.
     """
+    require_port(port)
     asked: list[_Asked] = []
     try:
         pending: list[ApprovalPending] = []
@@ -141,8 +151,8 @@ class AgnoIntegration(IntegrationBase):
     """Agno as a target: `get_integration("agno")`."""
 
     name = "agno"
-    requires = ("agno",)
-    extra = "agno"
+    requires: tuple[str, ...] = ("agno",)
+    extra: str | None = "agno"
     call_id_fields = ("call_id",)
     reexecutes = True  # a continued run executes a call again under the same ids
 
@@ -232,7 +242,7 @@ _PASSED = TokenBook()
 class _Asked:
     """What the port said about one requirement, until it is settled or released."""
 
-    __slots__ = ("_held", "_key", "_note", "_requirement")
+    __slots__ = ("_edited", "_held", "_key", "_note", "_requirement")
 
     def __init__(
         self,
@@ -241,42 +251,59 @@ class _Asked:
         note: str | None = None,
         key: CallKey = (None, None),
         held: Held | None = None,
+        edited: dict[str, Any] | None = None,
     ) -> None:
         self._requirement = requirement
         self._note = note
         self._key = key
         self._held = held
+        self._edited = edited
 
     def settle(self, tools: Iterable[ToolExecution]) -> None:
         """Confirm or reject, unless somebody else has meanwhile."""
-        if not self._requirement.needs_confirmation:
+        requirement = self._requirement
+        if not requirement.needs_confirmation:
             return
+        twins = _twins(requirement.tool_execution, tools)
         if self._held is None:
-            self._requirement.reject(self._note)
+            requirement.reject(self._note)
         else:
             if self._held.grant.token is not None:
                 _PASSED.put(self._key, self._held)
                 self._held = None
-            self._requirement.confirm()  # type: ignore[no-untyped-call]  # Agno leaves it untyped
-        self._mirror(tools)
-
-    def _mirror(self, tools: Iterable[ToolExecution]) -> None:
-        """Tell the run's own record of the call, which a serialised pause holds separately."""
-        settled = self._requirement.tool_execution
-        for tool in tools:
-            if settled is None or tool is settled or tool.confirmed is not None:
-                continue
-            if (tool.tool_call_id, tool.tool_name) != (settled.tool_call_id, settled.tool_name):
-                continue
-            if tool.tool_args == settled.tool_args:
-                tool.confirmed = settled.confirmed
-                tool.confirmation_note = settled.confirmation_note
+            requirement.confirm()  # type: ignore[no-untyped-call]  # Agno leaves it untyped
+        self._record(twins)
 
     def release(self) -> None:
         """Drop an approval that was not handed on."""
         if self._held is not None:
             self._held.grant.drop()
             self._held = None
+
+    def _record(self, twins: Iterable[ToolExecution]) -> None:
+        execution = self._requirement.tool_execution
+        if execution is None:
+            return
+        if self._edited is not None:
+            execution.tool_args = self._edited
+        for twin in twins:
+            twin.tool_args = execution.tool_args
+            twin.confirmed = execution.confirmed
+            twin.confirmation_note = execution.confirmation_note
+
+
+def _twins(execution: ToolExecution | None, tools: Iterable[ToolExecution]) -> list[ToolExecution]:
+    """The run's own records of the call: a serialised pause holds them apart from it."""
+    if execution is None:
+        return []
+    return [
+        tool
+        for tool in tools
+        if tool is not execution
+        and tool.confirmed is None
+        and (tool.tool_call_id, tool.tool_name) == (execution.tool_call_id, execution.tool_name)
+        and tool.tool_args == execution.tool_args
+    ]
 
 
 async def _ask(
@@ -304,7 +331,20 @@ async def _ask(
         grant = await gate.ask(spec, copy.deepcopy(args), ctx, edits_allowed=allow_edits)
     except MODEL_VISIBLE_ERRORS as exc:
         return _Asked(requirement, note=_shown(exc))
-    return _Asked(requirement, key=(run_id, call_id), held=Held(spec, native, args, grant))
+    edited = _edited(grant)
+    held = Held(spec, native if edited is None else rewritten(edited), args, grant)
+    return _Asked(requirement, key=(run_id, call_id), held=held, edited=edited)
+
+
+def _edited(grant: Grant) -> dict[str, Any] | None:
+    """A reviewer's edits as Agno's record can show them; they run as bound, shown or not."""
+    if grant.decision is None or grant.decision.arguments is None:
+        return None
+    try:
+        edited: dict[str, Any] = json.loads(json.dumps(dict(grant.decision.arguments)))
+    except (TypeError, ValueError):
+        return None
+    return edited
 
 
 def _runner_of(spec: ToolSpec) -> ToolRunner:

@@ -40,7 +40,7 @@ def send_invoice(number: str) -> str:
 
 def reviewer(request: ApprovalRequest) -> bool:
     """Allows every invoice but the thirteenth."""
-    return request.arguments["number"] != "ann-13"
+    return bool(request.arguments["number"] != "ann-13")
 
 
 port = CallbackApproval(reviewer)

@@ -28,6 +28,18 @@ async def settled(agent: Agent, output: Any, port: Any, registry: Any, **options
     return output
 
 
+def failed(output: Any) -> list[Any]:
+    """Whether each tool call of a run counts as failed for Agno."""
+    return [tool.tool_call_error for tool in output.tools]
+
+
+def offered(agent: Agent) -> list[Any]:
+    """The tools as the model was offered them."""
+    model = agent.model
+    assert isinstance(model, ScriptedModel)
+    return model.tools
+
+
 def shown(agent: Agent) -> dict[str, str]:
     """What the model last read of each call, by call id."""
     model = agent.model

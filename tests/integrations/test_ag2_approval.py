@@ -298,6 +298,27 @@ async def test_a_call_id_used_twice_is_asked_twice() -> None:
     assert [arguments["amount"] for arguments in shop.refunds] == [1, 2]
 
 
+async def test_an_approved_tool_is_asked_about_again_in_the_next_turn() -> None:
+    """One approval is for one call: the same arguments later are another call (A8)."""
+    gate, shop = asking(), Shop()
+    turns = [[call_event("refund", REFUND, call_id=f"call_{n}")] for n in (1, 2)]
+    await ask([_gated(shop, gate)], *turns)
+    assert len(gate.requests) == 2
+    assert shop.refunds == [REFUND, REFUND]
+
+
+async def test_a_reviewer_is_shown_a_copy() -> None:
+    """A port that changes what it was shown changes nothing of the call."""
+
+    def tamper(request: aa.ApprovalRequest) -> aa.ApprovalDecision:
+        request.arguments["amount"] = 500
+        return aa.ApprovalDecision.approve(reviewer="ann")
+
+    shop = Shop()
+    await run([_gated(shop, asking(tamper))], call_event("refund", REFUND))
+    assert shop.refunds == [REFUND]
+
+
 async def test_the_same_id_twice_in_one_turn_is_asked_twice() -> None:
     """Two parallel calls under one id: two questions, two runs, no token taken by the other."""
     own = asking(NO)
@@ -352,6 +373,10 @@ async def test_more_middleware_stays_outside_of_the_gate() -> None:
         order.append("late")
         return await call_next(event, context)
 
-    gate = asking(lambda request: order.append("gate") or NO)
+    def answer(request: aa.ApprovalRequest) -> aa.ApprovalDecision:
+        order.append("gate")
+        return NO
+
+    gate = asking(answer)
     await run([_gated(shop, gate).with_middleware(late)], call_event("refund", REFUND))
     assert order == ["late", "gate"]

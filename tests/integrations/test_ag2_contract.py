@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("ag2")
 
 from ag2.events import ToolErrorEvent
-from agent_adapter.exec.executor import Executor
 
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision
+from agent_adapter.exec.executor import Executor
 from agent_adapter.integrations.ag2 import ag2_tool, ag2_tools
 
 from ..fakes.approval import FakeApproval
@@ -86,5 +86,5 @@ class Ag2Harness:
         return spec.json_schema()
 
 
-for _factory in ({}, {"runner_factory": Executor}):
-    globals().update((item.__name__, item) for item in contract_tests(Ag2Harness, **_factory))
+_TESTS = (*contract_tests(Ag2Harness), *contract_tests(Ag2Harness, runner_factory=Executor))
+globals().update((item.__name__, item) for item in _TESTS)

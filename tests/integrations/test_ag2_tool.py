@@ -67,7 +67,8 @@ def test_ag2_tools_are_the_tools_exported_to_ag2() -> None:
 
 def test_the_integration_is_found_by_name() -> None:
     """`INTEGRATION` is what `get_integration("ag2")` gives."""
-    assert aa.get_integration("ag2") is INTEGRATION
+    found: object = aa.get_integration("ag2")
+    assert found is INTEGRATION
 
 
 def test_an_event_binds_its_call_id_alone() -> None:
@@ -108,7 +109,11 @@ async def test_middleware_runs_outermost_first_outside_of_the_gate() -> None:
 
         return hook
 
-    port = asking(lambda request: order.append("port") or aa.ApprovalDecision.approve())
+    def answer(request: aa.ApprovalRequest) -> aa.ApprovalDecision:
+        order.append("port")
+        return aa.ApprovalDecision.approve()
+
+    port = asking(answer)
     shop = Shop()
     tools = ag2_tools(
         shop.registry, executor=shop.executor, approval=port, middleware=[layer("a"), layer("b")]

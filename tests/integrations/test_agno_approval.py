@@ -182,6 +182,69 @@ async def test_edited_arguments_are_applied_where_allowed() -> None:
     await settled(agent, output, asking(edit), shop.registry, allow_edits=True)
     assert json.loads(shown(agent)["c1"]) == "1 for A1"
     assert shop.refunds == [REFUND | {"amount": 1}]
+    assert output.tools[0].tool_args == REFUND | {"amount": 1}
+
+
+async def test_edits_do_not_skip_validation() -> None:
+    """Edited arguments are validated like any others (A13)."""
+    shop = Shop()
+    edit = aa.ApprovalDecision.approve(reviewer="ann", arguments={"order": "A1"})
+    agent, output = await _paused(shop)
+    await settled(agent, output, asking(edit), shop.registry, allow_edits=True)
+    assert error_of(agent)["kind"] == "tool-args-invalid"
+    assert not shop.ran
+
+
+async def test_edits_through_a_serialised_pause_are_applied() -> None:
+    """The run's own record of the call shows the edits too."""
+    shop = Shop()
+    edit = aa.ApprovalDecision.approve(reviewer="ann", arguments={"order": "null", "amount": 1})
+    agent, output = await _paused(shop)
+    again = RunOutput.from_dict(json.loads(json.dumps(output.to_dict())))
+    await settled(agent, again, asking(edit), shop.registry, allow_edits=True)
+    assert shop.refunds == [{"order": "null", "amount": 1}]
+    assert again.tools is not None
+    assert again.tools[0].tool_args == {"order": "null", "amount": 1}
+
+
+async def test_a_pause_that_nobody_resolved_does_not_run() -> None:
+    """A run continued with an open confirmation counts it as rejected (A9)."""
+    shop = Shop(approval=asking())
+    agent, output = await _paused(shop)
+    await agent.acontinue_run(run_response=output)
+    assert not shop.ran
+
+
+async def test_an_approved_tool_is_asked_about_again_in_the_next_turn() -> None:
+    """One approval is for one call: the same arguments later are another call (A8)."""
+    port, shop = asking(), Shop()
+    agent, output = await _paused(shop, [CALL], [("c2", "refund", REFUND)])
+    await settled(agent, output, port, shop.registry)
+    assert [request.call_id for request in port.requests] == ["c1", "c2"]
+    assert shop.refunds == [REFUND, REFUND]
+
+
+async def test_a_function_is_no_approval_port() -> None:
+    """A reviewer function in place of a port is refused with the fix in the message."""
+    with pytest.raises(TypeError, match=r"CallbackApproval"):
+        await resolve_requirements(
+            RunOutput(run_id="run"),
+            lambda request: True,  # type: ignore[arg-type]  # what is tested
+            Shop().registry,
+        )
+
+
+async def test_a_reviewer_is_shown_a_copy() -> None:
+    """A port that changes what it was shown changes nothing of the call."""
+
+    def tamper(request: aa.ApprovalRequest) -> aa.ApprovalDecision:
+        request.arguments["amount"] = 500
+        return aa.ApprovalDecision.approve(reviewer="ann")
+
+    shop = Shop()
+    agent, output = await _paused(shop)
+    await settled(agent, output, asking(tamper), shop.registry)
+    assert shop.refunds == [REFUND]
 
 
 # resolve_requirements
@@ -282,7 +345,8 @@ async def test_a_team_member_is_asked_once() -> None:
     delegate = [("t1", "delegate_task_to_member", {"member_id": "clerk", "task": "refund A1"})]
     team = Team(members=[member], model=ScriptedModel(turns=[delegate]), telemetry=False)
     output = await team.arun("go")
-    assert output.requirements[0].member_run_id not in (None, output.run_id)
+    [requirement] = output.requirements or []
+    assert requirement.member_run_id not in (None, output.run_id)
     await resolve_requirements(output, port, shop.registry)
     await team.acontinue_run(run_response=output)
     assert shop.refunds == [REFUND]

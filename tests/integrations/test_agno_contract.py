@@ -101,5 +101,5 @@ class AgnoHarness:
         return spec.json_schema()
 
 
-for _factory in ({}, {"runner_factory": Executor}):
-    globals().update((item.__name__, item) for item in contract_tests(AgnoHarness, **_factory))
+_TESTS = (*contract_tests(AgnoHarness), *contract_tests(AgnoHarness, runner_factory=Executor))
+globals().update((item.__name__, item) for item in _TESTS)
