@@ -206,6 +206,11 @@ _BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 )
 
 
+def _as_key(value: Any) -> Any:
+    """A sequence that was a key or a member can only have been a tuple."""
+    return tuple(map(_as_key, value)) if isinstance(value, list) else value
+
+
 def _finite_decimal(value: Decimal) -> dict[str, str]:
     if not value.is_finite():
         raise ValueError(f"{value!r} has no canonical form; NaN and infinity are refused")
@@ -215,8 +220,8 @@ def _finite_decimal(value: Decimal) -> dict[str, str]:
 _READERS: dict[str, Callable[[Any], Any]] = {
     "$int": int,
     "$float": float,
-    "$dict": lambda body: {untagged(name): untagged(item) for name, item in body},
-    "$set": lambda body: {untagged(item) for item in body},
+    "$dict": lambda body: {_as_key(untagged(name)): untagged(item) for name, item in body},
+    "$set": lambda body: {_as_key(untagged(item)) for item in body},
     "$datetime": dt.datetime.fromisoformat,
     "$date": dt.date.fromisoformat,
     "$time": dt.time.fromisoformat,

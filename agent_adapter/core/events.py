@@ -185,4 +185,4 @@ class ToolEmitted(CallEvent):
 
 def _fields(kind: type) -> list[str]:
     own = [name for layer in kind.__mro__[:-2] for name in layer.__dict__.get("__slots__", ())]
-    return ["tool", "call_id", "run_id", "call_key", *own]
+    return ["tool", "call_id", "run_id", "call_key", *own, "at"]

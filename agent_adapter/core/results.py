@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any, Literal
 
@@ -69,7 +70,9 @@ class ResultCodec:
         if tag == "json":
             return from_json(data)
         plain = untagged(from_json(data))
-        return self._types().validate_python(plain) if tag == "typed-fields" else plain
+        if tag == "typed-fields":
+            return self._types().validate_python(plain, by_alias=True, by_name=True)
+        return plain
 
     def _types(self) -> TypeAdapter[Any]:
         if self._adapter is None:
@@ -84,7 +87,7 @@ class ResultCodec:
         for tag in ("typed", "typed-fields"):
             try:
                 data = (
-                    self._types().dump_json(value, warnings="error", round_trip=True)
+                    self._types().dump_json(value, warnings="error", round_trip=True, by_alias=True)
                     if tag == "typed"
                     else to_json(_tagged(value))
                 )
@@ -109,7 +112,9 @@ def plain_result(value: Any) -> str:
 def _rescued(value: Any) -> str:
     """Text for a value that could not be written whole: lone surrogates, cycles, failing code."""
     try:
-        return to_json(_replaced(value, 0), inf_nan_mode="strings", fallback=_class_name).decode()
+        return to_json(
+            _replaced(value, 0), bytes_mode="base64", inf_nan_mode="strings", fallback=_class_name
+        ).decode()
     except Exception:
         return to_json(_class_name(value)).decode()
 
@@ -164,6 +169,12 @@ def _tagged(value: Any) -> Any:
         return [_tagged(item) for item in value]
     if kind is dict and all(type(name) is str and not name.startswith("$") for name in value):
         return {name: _tagged(item) for name, item in value.items()}
+    if isinstance(value, BaseModel):
+        fields = dict(value.__dict__) | (value.__pydantic_extra__ or {})
+        return {"$object": [kind.__qualname__, _tagged(fields)]}
+    if dataclasses.is_dataclass(kind):
+        fields = {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
+        return {"$object": [kind.__qualname__, _tagged(fields)]}
     return tagged(value)
 
 

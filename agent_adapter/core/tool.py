@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
-from pydantic_core import to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from agent_adapter.core.canonical import SecretValue, digest, tagged
 from agent_adapter.core.collecting import entry_of
@@ -156,15 +156,16 @@ class ToolSpec:
         _refuse_unknown(chosen, policy)
         if not callable(fn):
             raise ToolDefinitionError(f"tool {chosen!r}: fn is {fn!r}, which cannot be called")
+        injected = injected_by_annotation(chosen, fn)
         return cls(
             name=chosen,
             description=description,
             fn=fn,
             is_async=runs_async(fn),
             collects=collects(fn),
-            injected=injected_by_annotation(chosen, fn),
+            injected=injected,
             plain=True,
-            arguments=SchemaCheck(chosen, schema),
+            arguments=SchemaCheck(chosen, schema, frozenset(item.name for item in injected)),
             result=ResultCodec(None),
             entry=entry_of(fn, collects(fn)),
             **{"trust": "untrusted", "egress": True, **policy},
@@ -180,7 +181,10 @@ class ToolSpec:
 
     def dump(self, values: Mapping[str, Any]) -> bytes:
         """Validated `values` as JSON under the schema's names; secrets are written in clear."""
-        return to_json(self.arguments.public(values), bytes_mode="base64")
+        try:
+            return to_json(self.arguments.public(values), bytes_mode="base64")
+        except PydanticSerializationError:
+            return self.arguments.serialised(values)
 
     def masked(self, values: Mapping[str, Any], key: bytes) -> dict[str, Any]:
         """Validated `values` as JSON values, each secret replaced by its keyed hash."""
@@ -189,7 +193,7 @@ class ToolSpec:
         for name in self.secrets.intersection(values):
             written[self.arguments.public_name(name)] = tagged(SecretValue(values[name]), key)
         plain: dict[str, Any] = to_jsonable_python(
-            written, bytes_mode="base64", inf_nan_mode="strings"
+            written, bytes_mode="base64", inf_nan_mode="strings", serialize_unknown=True
         )
         return plain
 

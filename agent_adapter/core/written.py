@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping
@@ -73,4 +74,16 @@ def _model_fields(value: BaseModel, secret: SecretWriter) -> dict[str, Any]:
         written[alias] = json_ready(getattr(value, name), secret)
     for name, item in (value.__pydantic_extra__ or {}).items():
         written[name] = json_ready(item, secret)
-    return written
+    read_as = type(value).model_config.get("val_json_bytes", "utf8")
+    return {name: _with_text(item, read_as) for name, item in written.items()}
+
+
+def _with_text(value: Any, read_as: str) -> Any:
+    """`value` with bytes as the text that a model of its own configuration reads."""
+    if isinstance(value, (bytes, bytearray)):
+        if read_as == "utf8":
+            return value.decode()
+        return value.hex() if read_as == "hex" else base64.urlsafe_b64encode(value).decode()
+    if isinstance(value, dict):
+        return {name: _with_text(item, read_as) for name, item in value.items()}
+    return [_with_text(item, read_as) for item in value] if isinstance(value, list) else value

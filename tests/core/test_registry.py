@@ -43,7 +43,7 @@ def test_unknown_tool_lists_near_matches() -> None:
     """A wrong name is answered with the names that it resembles."""
     registry = ToolRegistry()
     registry.add(_named("send_invoice"))
-    with pytest.raises(ToolNotFound, match="no tool 'send_invoce'; did you mean 'send_invoice'?"):
+    with pytest.raises(ToolNotFound, match=r"no tool 'send_invoce'; did you mean 'send_invoice'\?"):
         registry.get("send_invoce")
     with pytest.raises(ToolNotFound, match="no tool 'x'; there are 'send_invoice'"):
         registry.get("x")

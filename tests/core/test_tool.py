@@ -20,7 +20,7 @@ from agent_adapter.core.tool import ToolSpec, register_injection, spec_of
 pytestmark = pytest.mark.anyio
 
 
-def add(a: int, b: int = 2) -> int:
+def add(a: int, b: int = 2) -> int:  # noqa: D417  # `b` has no text, which is allowed
     """Add two numbers.
 
     Args:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import jsonschema
 from jsonschema.exceptions import SchemaError
 from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 from pydantic_core import from_json, to_json
+from referencing.jsonschema import EMPTY_REGISTRY
 
 from agent_adapter.core.errors import ToolArgsInvalid, ToolDefinitionError
 from agent_adapter.core.schema.annotations import Resolver
@@ -22,14 +24,21 @@ from agent_adapter.core.written import SecretWriter, in_clear, json_ready
 __all__ = ["SchemaCheck", "injected_by_annotation"]
 
 _SHOWN = 80
+_DATA = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose values are data, in which `$ref` means nothing."""
 
 
 class SchemaCheck:
-    """Arguments checked by a JSON Schema (2020-12, or the draft that `$schema` names)."""
+    """Arguments checked by a JSON Schema (2020-12, or the draft that `$schema` names).
 
-    __slots__ = ("_validator", "schema")
+    `reserved` are names that the library fills in, which arguments therefore cannot have.
+    """
 
-    def __init__(self, tool: str, schema: Mapping[str, Any]) -> None:
+    __slots__ = ("_reserved", "_validator", "schema")
+
+    def __init__(
+        self, tool: str, schema: Mapping[str, Any], reserved: frozenset[str] = frozenset()
+    ) -> None:
         self.schema: Mapping[str, Any] = _checked_schema(tool, schema)
         kind = validator_for(self.schema, default=jsonschema.Draft202012Validator)
         try:
@@ -39,7 +48,11 @@ class SchemaCheck:
             raise ToolDefinitionError(
                 f"tool {tool!r}: its JSON Schema is invalid at {where}: {exc.message}"
             ) from exc
-        self._validator: Validator = kind(self.schema)
+        _check_references(tool, self.schema)
+        _check_reserved(tool, self.schema, reserved)
+        self._reserved = reserved
+        # A registry of its own: the default one would fetch references from the network.
+        self._validator: Validator = kind(self.schema, registry=EMPTY_REGISTRY)
 
     def validate(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """A copy of `args` as JSON values; `ToolArgsInvalid` has one line per field."""
@@ -60,8 +73,14 @@ class SchemaCheck:
         """`parameter` itself."""
         return parameter
 
+    def serialised(self, values: Mapping[str, Any]) -> bytes:
+        """`values` as JSON; they came from JSON."""
+        return to_json(values, bytes_mode="base64", fallback=str)
+
     def _problems(self, args: dict[str, Any]) -> list[str]:
-        found: dict[str, None] = {}
+        known = self.schema.get("properties", {})
+        taken = [name for name in args if name in self._reserved]
+        found = dict.fromkeys(unknown_argument(name, known) for name in taken)
         for error in self._validator.iter_errors(args):
             for line in _lines(error, args):
                 found.setdefault(line)
@@ -107,6 +126,53 @@ def _checked_schema(tool: str, schema: Any) -> dict[str, Any]:
             f"tool {tool!r}: its JSON Schema holds something that is not JSON ({exc})"
         ) from exc
     return copied
+
+
+def _check_references(tool: str, schema: Mapping[str, Any]) -> None:
+    """Refuses references that lead out of the schema: nothing is ever fetched for a check."""
+    for reference in _references(schema):
+        if reference.startswith("#/"):
+            if _leads_somewhere(reference, schema):
+                continue
+        elif reference.startswith("#") or "$id" in schema:
+            continue
+        raise ToolDefinitionError(
+            f"tool {tool!r}: its JSON Schema refers to {reference!r}, which is not in it; put what "
+            "it refers to under `$defs`"
+        )
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, list):
+        for item in node:
+            yield from _references(item)
+    elif isinstance(node, Mapping):
+        for name, item in node.items():
+            if name == "$ref" and isinstance(item, str):
+                yield item
+            elif name not in _DATA:
+                yield from _references(item)
+
+
+def _leads_somewhere(reference: str, schema: Mapping[str, Any]) -> bool:
+    node: Any = schema
+    for part in unquote(reference).removeprefix("#/").split("/"):
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, list) and name.isdecimal() and int(name) < len(node):
+            node = node[int(name)]
+        elif isinstance(node, Mapping) and name in node:
+            node = node[name]
+        else:
+            return False
+    return True
+
+
+def _check_reserved(tool: str, schema: Mapping[str, Any], reserved: frozenset[str]) -> None:
+    for name in sorted(reserved.intersection(schema.get("properties", {}))):
+        raise ToolDefinitionError(
+            f"tool {tool!r}: its JSON Schema has an argument {name!r}, which the function receives "
+            "from the library; rename the function's parameter"
+        )
 
 
 def _json_copy(args: Any) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""Descriptions come from the docstring, in whichever of three styles it is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_adapter.core.schema.docstrings import read_docstring
+
+GOOGLE = """Send an invoice.
+
+    It goes out by mail.
+
+    Args:
+        order: which order
+            to bill
+        copies (int): how many
+
+    Returns:
+        the number
+    """
+NUMPY = """Send an invoice.
+
+    It goes out by mail.
+
+    Parameters
+    ----------
+    order : str
+        which order
+        to bill
+    copies : int
+        how many
+    """
+SPHINX = """Send an invoice.
+
+    It goes out by mail.
+
+    :param order: which order
+        to bill
+    :param int copies: how many
+    :returns: the number
+    """
+
+
+@pytest.mark.parametrize("text", [GOOGLE, NUMPY, SPHINX], ids=["google", "numpy", "sphinx"])
+def test_summary_and_parameters_are_read(text: str) -> None:
+    """The description has no parameter section, and each parameter has its text on one line."""
+    doc = read_docstring(text)
+    assert doc.description == "Send an invoice.\n\nIt goes out by mail."
+    assert doc.parameters == {"order": "which order to bill", "copies": "how many"}
+
+
+@pytest.mark.parametrize("text", [None, "", "  \n "])
+def test_no_docstring_is_no_description(text: str | None) -> None:
+    """Nothing is made up."""
+    assert read_docstring(text).description == ""
+
+
+def test_plain_text_is_the_description() -> None:
+    """A docstring in no style is taken whole."""
+    assert read_docstring("Does it: now.").description == "Does it: now."
