@@ -63,8 +63,11 @@ class IdleRuns:
         calls = self._heaps["calls"].find({"run_id": run_id})
         if any(row["state"] == "open" for _, row in calls):
             return True
-        approvals = self._heaps["approvals"].find({"run_id": run_id})
-        return any(row["state"] in ("pending", "approved") for _, row in approvals)
+        approvals = self._heaps["approvals"]
+        if not approvals.rows:
+            return False
+        found = approvals.find({"run_id": run_id})
+        return any(row["state"] in ("pending", "approved") for _, row in found)
 
     def _forget(self, run_id: str) -> None:
         for name in _OF_A_RUN:
@@ -76,5 +79,6 @@ class IdleRuns:
 
 
 def _drop(heap: Heap, where: dict[str, object]) -> None:
-    for key, _ in heap.find(where):
-        heap.remove(key)
+    if heap.rows:
+        for key, _ in heap.find(where):
+            heap.remove(key)

@@ -75,6 +75,7 @@ class Heap:
         "_indexes",
         "_plans",
         "_reals",
+        "_settable",
         "declared",
         "key_of",
         "key_width",
@@ -87,6 +88,7 @@ class Heap:
         self.key_of = itemgetter(*declared.key)
         self.key_width = len(declared.key)
         self._blank: Row = dict.fromkeys(column.name for column in declared.columns)
+        self._settable = frozenset(self._blank) - frozenset(declared.key)
         self._reals = tuple(c.name for c in declared.columns if c.kind == "real")
         self._indexes: dict[tuple[str, ...], _Index] = {}
         self._plans: dict[tuple[str, ...], _Plan] = {}
@@ -102,17 +104,18 @@ class Heap:
         return full
 
     def checked(self, values: Row) -> Row:
-        """Values that an update may set."""
-        check_columns(self.declared, values)
-        for name in self.declared.key:
-            if name in values:
+        """Values that an update may set; `StoreError` for an unknown column or one of the key."""
+        for name in values:
+            if name not in self._settable:
+                check_columns(self.declared, values)
                 raise StoreError(
                     f"column {name!r} is of the key of {self.declared.name!r} and is never changed;"
                     " delete the row and insert another"
                 )
-        return {
-            k: float(v) if type(v) is int and k in self._reals else v for k, v in values.items()
-        }
+        for name in self._reals:
+            if type(values.get(name)) is int:
+                values = {**values, name: float(values[name])}
+        return values
 
     def put(self, key: Any, row: Row) -> Row | None:
         """Store `row` itself, not a copy, under `key`; the row that was there."""

@@ -1,4 +1,4 @@
-"""A place that is no store of ours is refused, with the reason, and left byte for byte as it was."""
+"""A place that is no store of ours is refused with the reason and left byte for byte as it was."""
 
 from __future__ import annotations
 
