@@ -11,6 +11,9 @@ from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 
 __all__ = ["ToolRegistry", "default_registry", "tool"]
 
+_LONGEST = 80
+"""How much of a wrong name is looked at and repeated; no tool's name is longer than 64."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -185,7 +188,8 @@ def _clash(name: str, other: str) -> str:
 
 
 def _not_found(name: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=3)
+    shown = name if len(name) <= _LONGEST else name[:_LONGEST] + "…"
+    near = difflib.get_close_matches(shown, names, n=3)
     if near:
-        return f"no tool {name!r}; did you mean {', '.join(map(repr, near))}?"
-    return f"no tool {name!r}; there are {', '.join(map(repr, names)) or 'none'}"
+        return f"no tool {shown!r}; did you mean {', '.join(map(repr, near))}?"
+    return f"no tool {shown!r}; there are {', '.join(map(repr, names)) or 'none'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,6 @@ from agent_adapter.core.policy import checked_name, checked_policy
 from agent_adapter.core.results import ResultCodec
 from agent_adapter.core.schema.dialects import neutral
 from agent_adapter.core.schema.from_function import Collects, collects, read_function, runs_async
-from agent_adapter.core.schema.from_json_schema import SchemaCheck, injected_by_annotation
 from agent_adapter.core.schema.injection import Injection, register_injection
 from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust
 from agent_adapter.core.validation import ArgumentCheck, ModelCheck
@@ -152,6 +152,9 @@ class ToolSpec:
 
         Unless said otherwise its results are untrusted and it counts as sending data out.
         """
+        # Loading jsonschema takes as long as loading Pydantic, and most programs never need it.
+        from agent_adapter.core.schema.from_json_schema import SchemaCheck, injected_by_annotation
+
         chosen = checked_name(name)
         _refuse_unknown(chosen, policy)
         if not callable(fn):
@@ -262,7 +265,7 @@ def _refuse_unknown(name: str, policy: Iterable[str]) -> None:
 
 
 def _name_of(fn: Any) -> str:
-    while hasattr(fn, "func"):
+    while isinstance(fn, functools.partial):
         fn = fn.func
     return str(getattr(fn, "__name__", type(fn).__name__))
 

@@ -14,9 +14,11 @@ from agent_adapter.core.errors import ToolArgsInvalid
 from agent_adapter.core.written import SecretWriter, in_clear, json_ready, needs_rewriting
 
 __all__ = [
+    "MAX_PROBLEMS",
     "ArgumentCheck",
     "ModelCheck",
-    "expected_at",
+    "Validate",
+    "capped",
     "path_text",
     "unknown_argument",
     "unwritable",
@@ -27,6 +29,12 @@ Path = tuple[str | int, ...]
 
 Validate = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 """Takes the tool's name, for its errors, and the arguments."""
+
+MAX_PROBLEMS = 50
+"""How many problems of one call are listed."""
+
+_LONGEST = 80
+"""How much of a name that a model made up is looked at and repeated to it."""
 
 _MASK = ord("*")
 """What a Pydantic secret looks like once it is dumped begins with it."""
@@ -124,7 +132,7 @@ class ModelCheck:
             failure: Exception = TypeError("unknown argument")
         except Exception as exc:  # a validator of the author's may raise anything
             failure = exc
-        raise ToolArgsInvalid(tool, self._problems(args, failure))
+        raise ToolArgsInvalid(tool, capped(self._problems(args, failure)))
 
     def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:
         """`values` under the names that the schema uses, as JSON-able Python."""
@@ -176,12 +184,18 @@ class ModelCheck:
         return ValueError("only unknown arguments")
 
 
+def capped(problems: Sequence[str]) -> list[str]:
+    """The first problems, and how many more there are: a model needs no thousand lines."""
+    more = len(problems) - MAX_PROBLEMS
+    return [*problems[:MAX_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
+
+
 def unknown_argument(key: Any, known: Iterable[str]) -> str:
     """The problem line of an argument that the tool does not have."""
     names = sorted(known)
     if not isinstance(key, str):
         return f"{type(key).__name__} key: argument names are strings (expected {_listed(names)})"
-    near = difflib.get_close_matches(key, names, n=1)
+    near = difflib.get_close_matches(key[:_LONGEST], names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"{_printable(key)}: unknown argument{hint} (expected {_listed(names)})"
 
@@ -350,7 +364,8 @@ def unwritable(failure: Exception) -> str:
 
 
 def _printable(key: str) -> str:
-    return key if key.isprintable() else ascii(key)[1:-1]
+    shown = key if len(key) <= _LONGEST else key[:_LONGEST] + "…"
+    return shown if shown.isprintable() else ascii(shown)[1:-1]
 
 
 def _listed(names: Sequence[str]) -> str:

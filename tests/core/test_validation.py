@@ -350,3 +350,14 @@ def test_pydantic_s_own_error_is_never_raised() -> None:
     assert str(caught.value) == (
         "invalid arguments for order:\n- lines: is missing (expected array of object)"
     )
+
+
+def test_problems_are_bounded() -> None:
+    """Neither a long name nor a long list of mistakes becomes a long answer."""
+
+    def tool(x: list[int]) -> None:
+        """Does."""
+
+    lines = problems(ToolSpec.from_function(tool), {"x": ["a"] * 1000, "y" * 100_000: 1})
+    assert (len(lines), lines[-1]) == (51, "and 951 more")
+    assert all(len(line) < 200 for line in lines)

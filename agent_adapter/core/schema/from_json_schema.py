@@ -18,7 +18,7 @@ from agent_adapter.core.errors import ToolArgsInvalid, ToolDefinitionError
 from agent_adapter.core.schema.annotations import Resolver
 from agent_adapter.core.schema.dialects import neutral
 from agent_adapter.core.schema.injection import Injection, injection_of
-from agent_adapter.core.validation import path_text, unknown_argument, unwritable
+from agent_adapter.core.validation import capped, path_text, unknown_argument, unwritable
 from agent_adapter.core.written import SecretWriter, in_clear, json_ready
 
 __all__ = ["SchemaCheck", "injected_by_annotation"]
@@ -62,7 +62,7 @@ class SchemaCheck:
         except Exception as exc:
             problems = [_refusal(args, exc)]
         if problems:
-            raise ToolArgsInvalid(tool, problems)
+            raise ToolArgsInvalid(tool, capped(problems))
         return copied
 
     def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:

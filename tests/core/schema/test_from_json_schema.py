@@ -124,7 +124,7 @@ def test_older_drafts_are_honoured() -> None:
         ({"properties": {"x": {"default": object()}}}, "holds something that is not JSON"),
         ([], "its JSON Schema is an object, not list"),
     ],
-    ids=str,
+    ids=lambda part: str(part).partition(" at 0x")[0],
 )
 def test_invalid_schema_is_refused(schema: Any, text: str) -> None:
     """When the tool is defined, naming the place."""
