@@ -49,6 +49,7 @@ class Call:
         "given",
         "injected",
         "limits",
+        "matched",
         "n",
         "once_key",
         "parent",
@@ -91,6 +92,7 @@ class Call:
         self.cost = 0.0
         self.entered = False
         self.done = False
+        self.matched = False
         self._digest: str | None = None
         self._raw_digest: str | None = None
         if call_id is not None:

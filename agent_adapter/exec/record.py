@@ -48,8 +48,8 @@ _NOT_THE_AUTHORS = (ToolFailed, ToolTimeout, ToolInDoubt, ToolInFlight, ToolBusy
 async def begin(call: Call) -> Begun:
     """Write the intent, take the approval and reserve the limits, all at once."""
     intent = call.intent()
-    if call.take is None and call.once_key is None:
-        # Only a record binds an identity beforehand; without one the store gives the next.
+    if call.take is None and call.once_key is None and not call.matched:
+        # Only a record or an earlier begin binds an identity; otherwise the store gives the next.
         intent = dataclasses.replace(intent, call_key=None, n=None)
     take = call.take
     limits = call.limits

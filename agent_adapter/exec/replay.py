@@ -21,7 +21,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.call import Call
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Row, Transaction
-from agent_adapter.store.calls import Begun, look_up
+from agent_adapter.store.calls import Begun, issue_again, look_up
 
 __all__ = ["Recorded", "find", "refused", "renew", "settle"]
 
@@ -45,14 +45,21 @@ async def find(call: Call) -> Recorded | None:
     if call.call_key is not None:
         return None  # its gate has looked already
     intent = call.intent()
-    begun = await call.executor.store.read(lambda tx: look_up(tx, intent))
+    store = call.executor.store
+    if call.ctx.attempt > 1 or call.ctx.reexecutes:
+        begun = await store.write(lambda tx: issue_again(tx, intent))
+    else:
+        begun = await store.read(lambda tx: look_up(tx, intent))
     if begun.state == "new":
         call.executor.book.claim(call, begun.n)
         return None
     if begun.state == "again":
-        call.call_key, call.n = begun.call_key, begun.n
+        call.call_key, call.n, call.matched = begun.call_key, begun.n, True
         return None
-    return await settle(call, begun)
+    found = await settle(call, begun)
+    if found is None:
+        await renew(call)
+    return found
 
 
 async def renew(call: Call) -> None:

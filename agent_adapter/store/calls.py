@@ -12,6 +12,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from agent_adapter.core.errors import StoreError
 from agent_adapter.core.types import RunLimits
 from agent_adapter.store import approvals, ledger, limits
 from agent_adapter.store.approvals import Refusal, Take
@@ -26,6 +27,7 @@ __all__ = [
     "call_key_of",
     "end_call",
     "in_doubt",
+    "issue_again",
     "late_outcome",
     "look_up",
     "record_call",
@@ -126,8 +128,16 @@ def look_up(tx: Transaction, intent: Intent) -> Begun:
     row = _match(tx, intent)
     if row is not None:
         return Begun(state=_found(tx, row), call_key=row["call_key"], n=row["n"], row=row)
-    n = _next_n(tx, intent)
+    n = _last_n(tx, intent) + 1
     return Begun(state="new", call_key=_key(intent, n), n=n)
+
+
+def issue_again(tx: Transaction, intent: Intent) -> Begun:
+    """`look_up` for an attempt that runs a run again: the earlier call it finds is thereby issued."""
+    begun = look_up(tx, intent)
+    if begun.row is not None:
+        _mark_issued(tx, begun.row, intent)
+    return begun
 
 
 def begin_call(
@@ -142,23 +152,25 @@ def begin_call(
     stop = _stop(tx, intent, fence)
     if stop is not None:
         return stop
-    for call_key in intent.accepted:
-        tx.update("calls", {"call_key": call_key}, {"last_attempt": intent.attempt})
     row = _match(tx, intent)
     if row is not None:
         found = _found(tx, row)
         if found != "again":
             _mark_issued(tx, row, intent)
             return Begun(state=found, call_key=row["call_key"], n=row["n"], row=row)
-    elif intent.effects == "write":
-        earlier = _repeats(tx, intent) or _diverges(tx, intent)
+        n, call_key = row["n"], row["call_key"]
+    else:
+        last = _last_n(tx, intent)
+        earlier = _in_the_way(tx, intent, last)
         if earlier is not None:
             return earlier
-    n = row["n"] if row is not None else (intent.n or _next_n(tx, intent))
-    call_key = row["call_key"] if row is not None else _key(intent, n)
+        n = intent.n or last + 1
+        call_key = _key(intent, n)
     short = _take_and_reserve(tx, intent, call_key, consume, reserve)
     if short is not None:
         return short
+    for accepted in intent.accepted:
+        tx.update("calls", {"call_key": accepted}, {"last_attempt": intent.attempt})
     _write_intent(tx, intent, call_key, n, row)
     return Begun(state="started", call_key=call_key, n=n)
 
@@ -183,7 +195,7 @@ def end_call(tx: Transaction, outcome: Outcome) -> bool:
 
 def record_call(tx: Transaction, intent: Intent, outcome: Outcome) -> None:
     """Record a read or idempotent call that has ended, in one entry."""
-    n = intent.n or _next_n(tx, intent)
+    n = intent.n or _last_n(tx, intent) + 1
     call_key = _key(intent, n)
     row = tx.get("calls", call_key)
     if row is None:
@@ -310,11 +322,16 @@ def _mark_issued(tx: Transaction, row: Row, intent: Intent) -> None:
         tx.update("calls", {"call_key": row["call_key"]}, {"last_attempt": intent.attempt})
 
 
+def _in_the_way(tx: Transaction, intent: Intent, last: int) -> Begun | None:
+    """Earlier writes that a person must see before this one; `last` counts those like it."""
+    if intent.effects != "write":
+        return None
+    return (_repeats(tx, intent) if last else None) or _diverges(tx, intent)
+
+
 def _repeats(tx: Transaction, intent: Intent) -> Begun | None:
     """Earlier writes of the same tool and arguments in the run whose effect nobody knows."""
     same = {"run_id": intent.run_id, "tool": intent.tool, "digest": intent.digest}
-    if _last_n(tx, same) == 0:
-        return None
     rows = tx.select("calls", same | {"ending": "unknown"}, limit=20)
     rows += [
         row
@@ -339,14 +356,12 @@ def _diverges(tx: Transaction, intent: Intent) -> Begun | None:
     return Begun(state="diverges", rows=missing) if missing else None
 
 
-def _last_n(tx: Transaction, same: Row) -> int:
+def _last_n(tx: Transaction, intent: Intent) -> int:
+    if intent.once_key is not None:
+        return 0
+    same = {"run_id": intent.run_id, "tool": intent.tool, "digest": intent.digest}
     rows = tx.select("calls", same, order_by="n", descending=True, limit=1)
     return rows[0]["n"] if rows else 0
-
-
-def _next_n(tx: Transaction, intent: Intent) -> int:
-    same = {"run_id": intent.run_id, "tool": intent.tool, "digest": intent.digest}
-    return 1 if intent.once_key is not None else _last_n(tx, same) + 1
 
 
 def _key(intent: Intent, n: int) -> str:
@@ -373,7 +388,8 @@ def _take_and_reserve(
 
 def _write_intent(tx: Transaction, intent: Intent, call_key: str, n: int, row: Row | None) -> None:
     if row is None:
-        tx.insert("calls", _new_row(tx, intent, call_key, n))
+        if not tx.insert("calls", _new_row(tx, intent, call_key, n)):
+            raise StoreError(f"call {call_key} was begun before under an identity of its own")
     else:
         again: Row = {"state": "open", "ending": None, "epoch": tx.epoch, "finished_at": None}
         again |= {"last_attempt": intent.attempt, "call_id": intent.call_id}

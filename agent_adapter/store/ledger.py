@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
+
+from pydantic_core import to_json
 
 from agent_adapter.store.base import Transaction
 
@@ -39,14 +40,11 @@ def append(
     head = tx.get("chain_heads", run_id)
     seq = 1 if head is None else head["seq"] + 1
     previous = GENESIS if head is None else head["hash"]
-    body = json.dumps(
-        {"v": VERSION, "run": run_id, "seq": seq, "at": tx.now, "kind": kind, "call": call_key}
-        | dict(facts),
-        separators=(",", ":"),
-    ).encode()
-    link = chain_hash(previous, body)
     entry = {"run_id": run_id, "seq": seq, "at": tx.now, "kind": kind, "call_key": call_key}
-    tx.insert("ledger", entry | {"body": body, "hash": link})
+    named = {"v": VERSION, "run": run_id, "seq": seq, "at": tx.now, "kind": kind, "call": call_key}
+    body = to_json({**named, **facts})
+    link = chain_hash(previous, body)
+    tx.insert("ledger", {**entry, "body": body, "hash": link})
     moved = {"seq": seq, "hash": link, "mac": head_mac(tx.key, run_id, seq, link)}
     if head is None:
         tx.insert("chain_heads", {"run_id": run_id} | moved)
