@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-from agent_adapter.core.errors import WorkflowGraphError
 from agent_adapter.flow.conditions import (
     Always,
     ContextEquals,
@@ -19,8 +16,10 @@ from agent_adapter.flow.conditions import (
 )
 from agent_adapter.flow.context_vars import writers_of
 from agent_adapter.flow.findings import ChannelFacts, Finding
-from agent_adapter.flow.graph import Transition, TransitionGraph, checked_max_turns
-from agent_adapter.flow.logic import covered, disjoint, implies
+from agent_adapter.flow.graph import TransitionGraph
+from agent_adapter.flow.logic import disjoint, implies
+from agent_adapter.flow.refusals import bad_max_turns, duplicate_participants, strangers
+from agent_adapter.flow.subject import Rule, Subject, subject_of
 from agent_adapter.flow.targets import (
     AgentTarget,
     RevertToInitiatorTarget,
@@ -33,155 +32,18 @@ from agent_adapter.flow.targets import (
 __all__ = ["check_graph"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A transition with its place in the list, where the reader finds it."""
-
-    index: int
-    transition: Transition
-
-    @property
-    def where(self) -> str:
-        return f"transitions[{self.index}]"
-
-    @property
-    def when(self) -> TransitionCondition:
-        return self.transition.when
-
-    @property
-    def then(self) -> TransitionTarget:
-        return self.transition.then
-
-
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """A graph under examination.
-
-    `rules` are in the order in which they are looked at; `dead` holds the indices of those that an
-    earlier one always beats; `speakers` are all who can ever speak, `None` where unknown.
-    """
-
-    graph: TransitionGraph
-    facts: ChannelFacts
-    rules: tuple[_Rule, ...]
-    dead: frozenset[int]
-    speakers: tuple[str, ...] | None
-    default_dead: bool
-
-    def before(self, rule: _Rule) -> list[TransitionCondition]:
-        """The conditions that are looked at before that of `rule`."""
-        return [item.when for item in self.rules[: self.rules.index(rule)]]
-
-    def named(self, participant: str) -> str:
-        """The participant's name with its id, or the id where no name is known."""
-        name = self.facts.names.get(participant)
-        return f"{name} ({participant})" if name else participant
-
-
 def check_graph(graph: TransitionGraph, facts: ChannelFacts | None = None) -> list[Finding]:
     """What is wrong with `graph`, errors first; the more `facts`, the more can be seen."""
-    subject = _subject(graph, facts or ChannelFacts())
+    subject = subject_of(graph, facts or ChannelFacts())
     found = [finding for look in _CHECKS for finding in look(subject)]
     rank = {"error": 0, "warning": 1, "info": 2}
     return sorted(found, key=lambda finding: rank[finding.severity])
 
 
-def _subject(graph: TransitionGraph, facts: ChannelFacts) -> _Subject:
-    numbered = [_Rule(index, rule) for index, rule in enumerate(graph.transitions)]
-    rules = tuple(sorted(numbered, key=lambda rule: rule.transition.priority))
-    speakers = _speakers(graph, facts)
-    conditions = [rule.when for rule in rules]
-    # A tool can hand the turn to a participant that no rule names, so a rule is called dead only
-    # on the word of the whole list of participants.
-    dead = frozenset(
-        rule.index
-        for position, rule in enumerate(rules)
-        if covered(rule.when, conditions[:position], facts.participants)
-    )
-    return _Subject(graph, facts, rules, dead, speakers, covered(Always(), conditions, speakers))
-
-
-def _speakers(graph: TransitionGraph, facts: ChannelFacts) -> tuple[str, ...] | None:
-    """All who can speak: the participants, or where they are unknown whom the rules can reach."""
-    if facts.participants is not None:
-        return tuple(facts.participants)
-    targets = [rule.then for rule in graph.transitions] + [graph.default_target]
-    if not all(isinstance(item, (AgentTarget, StayTarget, TerminateTarget)) for item in targets):
-        return None
-    named = [item.agent_id for item in targets if isinstance(item, AgentTarget)]
-    return tuple(dict.fromkeys([graph.initial_speaker, *named]))
-
-
-# --- what opening a channel refuses -----------------------------------------------------------
-
-
-def _bad_max_turns(subject: _Subject) -> Iterator[Finding]:
-    try:
-        checked_max_turns(subject.graph.max_turns)
-    except WorkflowGraphError as exc:
-        yield Finding(
-            code="bad-max-turns",
-            severity="error",
-            message=str(exc),
-            where="max_turns",
-            fix="give a whole number from 1, or None",
-        )
-
-
-def _duplicate_participants(subject: _Subject) -> Iterator[Finding]:
-    for participant, times in Counter(subject.facts.participants or ()).items():
-        if times > 1:
-            yield Finding(
-                code="duplicate-participant",
-                severity="error",
-                message=f"{subject.named(participant)} takes part {times} times",
-                where="participants",
-                fix="list each participant once; the opener takes part without being listed",
-            )
-
-
-def _strangers(subject: _Subject) -> Iterator[Finding]:
-    participants = subject.facts.participants
-    if participants is None:
-        return
-    ids = {name: participant for participant, name in subject.facts.names.items()}
-    for where, named in _named_ids(subject.graph):
-        if named in participants:
-            continue
-        if named in ids:
-            yield Finding(
-                code="name-for-id",
-                severity="error",
-                message=f"{named!r} is a participant's name where its id belongs",
-                where=where,
-                fix=f"write {ids[named]!r}, the agent_id of {named}",
-            )
-            continue
-        yield Finding(
-            code="unknown-participant",
-            severity="error",
-            message=f"{named!r} does not take part in the channel",
-            where=where,
-            fix=f"use the id of a participant: {', '.join(map(subject.named, participants))}",
-        )
-
-
-def _named_ids(graph: TransitionGraph) -> Iterator[tuple[str, str]]:
-    yield "initial_speaker", graph.initial_speaker
-    for index, rule in enumerate(graph.transitions):
-        for atom in atoms(rule.when):
-            if isinstance(atom, FromSpeaker):
-                yield f"transitions[{index}].when", atom.agent_id
-        if isinstance(rule.then, AgentTarget):
-            yield f"transitions[{index}].then", rule.then.agent_id
-    if isinstance(graph.default_target, AgentTarget):
-        yield "default_target", graph.default_target.agent_id
-
-
 # --- rules that cannot do what they say -------------------------------------------------------
 
 
-def _reversed_priorities(subject: _Subject) -> Iterator[Finding]:
+def _reversed_priorities(subject: Subject) -> Iterator[Finding]:
     for rule in subject.rules:
         if not _specific(rule):
             continue
@@ -208,17 +70,17 @@ def _reversed_priorities(subject: _Subject) -> Iterator[Finding]:
         )
 
 
-def _specific(rule: _Rule) -> bool:
+def _specific(rule: Rule) -> bool:
     kinds = (ContextEquals, ContextMatches, ToolCalled, TurnCountAtLeast)
     return any(isinstance(atom, kinds) for atom in atoms(rule.when))
 
 
-def _general(rule: _Rule) -> bool:
+def _general(rule: Rule) -> bool:
     plain = all(isinstance(atom, (Always, FromSpeaker)) for atom in atoms(rule.when))
     return plain and not isinstance(rule.then, TerminateTarget)
 
 
-def _dead_rules(subject: _Subject) -> Iterator[Finding]:
+def _dead_rules(subject: Subject) -> Iterator[Finding]:
     for rule in subject.rules:
         if rule.index not in subject.dead:
             continue
@@ -233,7 +95,7 @@ def _dead_rules(subject: _Subject) -> Iterator[Finding]:
         )
 
 
-def _dead_default(subject: _Subject) -> Iterator[Finding]:
+def _dead_default(subject: Subject) -> Iterator[Finding]:
     if not subject.default_dead:
         return
     reason = getattr(subject.graph.default_target, "reason", None)
@@ -248,7 +110,7 @@ def _dead_default(subject: _Subject) -> Iterator[Finding]:
     )
 
 
-def _no_end(subject: _Subject) -> Iterator[Finding]:
+def _no_end(subject: Subject) -> Iterator[Finding]:
     if subject.graph.max_turns is not None:
         return
     live = [rule.then for rule in subject.rules if rule.index not in subject.dead]
@@ -268,7 +130,7 @@ def _no_end(subject: _Subject) -> Iterator[Finding]:
 # --- rules that do more than is meant ---------------------------------------------------------
 
 
-def _sticky_context(subject: _Subject) -> Iterator[Finding]:
+def _sticky_context(subject: Subject) -> Iterator[Finding]:
     for rule in subject.rules:
         if rule.index in subject.dead or not _lasting(rule.when):
             continue
@@ -310,7 +172,7 @@ def _next_speaker(target: TransitionTarget, facts: ChannelFacts) -> str | None:
     return None
 
 
-def _matches_missing_key(subject: _Subject) -> Iterator[Finding]:
+def _matches_missing_key(subject: Subject) -> Iterator[Finding]:
     for rule in subject.rules:
         for atom in atoms(rule.when):
             if not isinstance(atom, ContextEquals) or atom.value is not None:
@@ -326,7 +188,7 @@ def _matches_missing_key(subject: _Subject) -> Iterator[Finding]:
             )
 
 
-def _kickoff(subject: _Subject) -> Iterator[Finding]:
+def _kickoff(subject: Subject) -> Iterator[Finding]:
     first, opener = subject.graph.initial_speaker, subject.facts.opener
     if first in subject.facts.people:
         return
@@ -351,7 +213,7 @@ def _kickoff(subject: _Subject) -> Iterator[Finding]:
         )
 
 
-def _comes_back(subject: _Subject, participant: str) -> bool:
+def _comes_back(subject: Subject, participant: str) -> bool:
     targets = [rule.then for rule in subject.rules] + [subject.graph.default_target]
     return any(
         getattr(target, "agent_id", participant) == participant
@@ -360,7 +222,7 @@ def _comes_back(subject: _Subject, participant: str) -> bool:
     )
 
 
-def _opener_cannot_speak(subject: _Subject) -> Iterator[Finding]:
+def _opener_cannot_speak(subject: Subject) -> Iterator[Finding]:
     first, opener = subject.graph.initial_speaker, subject.facts.opener
     if opener is not None and opener != first:
         yield Finding(
@@ -375,7 +237,7 @@ def _opener_cannot_speak(subject: _Subject) -> Iterator[Finding]:
         )
 
 
-def _open_route_to_privileged(subject: _Subject) -> Iterator[Finding]:
+def _open_route_to_privileged(subject: Subject) -> Iterator[Finding]:
     for rule in subject.rules:
         target = _next_speaker(rule.then, subject.facts)
         if target not in subject.facts.privileged:
@@ -399,7 +261,7 @@ def _open_route_to_privileged(subject: _Subject) -> Iterator[Finding]:
             )
 
 
-def _never_speaks(subject: _Subject) -> Iterator[Finding]:
+def _never_speaks(subject: Subject) -> Iterator[Finding]:
     participants = subject.facts.participants
     if participants is None:
         return
@@ -418,10 +280,10 @@ def _never_speaks(subject: _Subject) -> Iterator[Finding]:
             )
 
 
-_CHECKS: tuple[Callable[[_Subject], Iterator[Finding]], ...] = (
-    _bad_max_turns,
-    _duplicate_participants,
-    _strangers,
+_CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
+    bad_max_turns,
+    duplicate_participants,
+    strangers,
     _reversed_priorities,
     _dead_rules,
     _dead_default,

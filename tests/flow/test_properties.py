@@ -36,7 +36,7 @@ from agent_adapter.flow import (
 from agent_adapter.flow.logic import disjoint, implies
 from tests.flow.builders import ORDER, opened
 
-thorough = settings(max_examples=300, deadline=None)
+thorough = settings(max_examples=200, deadline=None)
 ids = st.sampled_from(ORDER)
 keys = st.sampled_from(["k", "l"])
 json_values = st.recursive(
