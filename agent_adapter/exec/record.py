@@ -74,8 +74,9 @@ def ending_of(call: Call, error: BaseException | None) -> Ending:
         return "failed"
     if isinstance(error, ToolBusy):
         return "aborted"
-    own = isinstance(error, ToolError) and not isinstance(error, _NOT_THE_AUTHORS)
-    return "no-effect" if own and error.raised_in is None else "unknown"
+    if not isinstance(error, ToolError) or isinstance(error, _NOT_THE_AUTHORS):
+        return "unknown"
+    return "no-effect" if error.raised_in is None else "unknown"
 
 
 def outcome_of(call: Call, value: Any = None, error: BaseException | None = None) -> Outcome:

@@ -189,7 +189,10 @@ def _new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id:
         "edits_allowed": request.edits_allowed,
         "use_within": terms.use_within,
     }
-    fields = "tenant call_key run_id thread_id tool principal requester fingerprint binding digest payload"
+    fields = (
+        "tenant call_key run_id thread_id tool principal requester fingerprint binding digest"
+        " payload"
+    )
     row: Row = {name: getattr(request, name) for name in fields.split()}
     empty = dict.fromkeys(
         ("edited", "reviewer", "reason", "decided_at", "use_by", "taken_at", "signature")

@@ -133,7 +133,7 @@ def look_up(tx: Transaction, intent: Intent) -> Begun:
 
 
 def issue_again(tx: Transaction, intent: Intent) -> Begun:
-    """`look_up` for an attempt that runs a run again: the earlier call it finds is thereby issued."""
+    """`look_up` for a run that is run again: the earlier call that it finds is thereby issued."""
     begun = look_up(tx, intent)
     if begun.row is not None:
         _mark_issued(tx, begun.row, intent)

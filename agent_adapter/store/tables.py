@@ -107,12 +107,13 @@ PAYLOADS = Table(
     key=("id",),
     indexes=(("run_id",),),
 )
-"""Arguments and results, apart from the chain so that they can be erased (`data` is then `None`)."""
+"""Arguments and results, apart from the chain: an erased one has no `data`."""
 
 RUNS = Table(
     "runs",
     _columns(
-        "run_id tenant principal root_run_id parent_call_key depth:int started_at:real cancelled:int"
+        "run_id tenant principal root_run_id parent_call_key depth:int started_at:real"
+        " cancelled:int"
     ),
     key=("run_id",),
     indexes=(("started_at",),),

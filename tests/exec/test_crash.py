@@ -24,7 +24,7 @@ def killed_worker(folder: Path, attempt: int, after: int) -> bool:
     """Run the paying worker and SIGKILL it when `after` payments were made; whether it was."""
     command = [sys.executable, "-m", "tests.exec.workers", "pay_all"]
     files = [str(folder / "state.db"), str(folder / "effects"), str(attempt), str(CALLS)]
-    with subprocess.Popen([*command, *files], stdout=subprocess.PIPE) as worker:  # noqa: S603
+    with subprocess.Popen([*command, *files], stdout=subprocess.PIPE) as worker:
         assert worker.stdout is not None
         left = after
         while left and (byte := worker.stdout.read(1)):

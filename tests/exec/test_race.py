@@ -24,7 +24,7 @@ def racers(tmp_path: Path) -> Iterator[list[subprocess.Popen[str]]]:
     files = [str(tmp_path / "state.db"), str(tmp_path / "effects")]
     aa.open_store(f"sqlite:///{files[0]}")
     workers = [
-        subprocess.Popen(  # noqa: S603
+        subprocess.Popen(
             [*command, *files], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         for _ in range(2)

@@ -20,8 +20,8 @@ class QuorumApproval(DeferredApproval):
     """`n` different people must approve, none of them the one the run acts for; any no denies.
 
     With a `store` the question waits there and people vote in any process; with `reviewers` they
-    are asked at once and must name themselves in their decisions. A run without a known principal, and
-    an empty list of reviewers, are denied. An edit voids the votes given before it.
+    are asked at once and must name themselves in their decisions. A run without a known principal,
+    and an empty list of reviewers, are denied. An edit voids the votes given before it.
     """
 
     def __init__(

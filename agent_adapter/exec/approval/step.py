@@ -130,8 +130,8 @@ async def agree_to_repeat(call: Call, reason: str) -> None:
     if call.executor.approval is None:
         first = call.earlier[0]
         raise ToolInDoubt(
-            f"{call.spec.name}: {reason}, and there is nobody to ask; see what the earlier call did, "
-            f"then run `agent-adapter ledger resolve {first['call_key']}`",
+            f"{call.spec.name}: {reason}, and there is nobody to ask; see what the earlier call "
+            f"did, then run `agent-adapter ledger resolve {first['call_key']}`",
             call_key=first["call_key"],
         )
     decision = await ask(call, call.executor.approval, reason)
