@@ -107,7 +107,7 @@ def _problem(kind: str, message: str, secret: bool) -> str:
     if secret:
         return "is not valid"
     message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return message[:1].lower() + message[1:]
+    return message if message[1:2].isupper() else message[:1].lower() + message[1:]
 
 
 def _data_path(loc: tuple[int | str, ...], args: Any, kind: str) -> Path:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
-from agent_adapter.core.canonical import SecretValue, digest, tagged
+from agent_adapter.core.canonical import SecretValue, digest, keyed_hash, tagged
 from agent_adapter.core.collecting import entry_of
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.injecting import injected_values
@@ -191,14 +191,30 @@ class ToolSpec:
 
     def masked(self, values: Mapping[str, Any], key: bytes) -> dict[str, Any]:
         """Validated `values` as JSON values, each secret replaced by its keyed hash."""
-        shown = {name: value for name, value in values.items() if name not in self.secrets}
-        written = self.arguments.public(shown, lambda secret: tagged(secret, key))
-        for name in self.secrets.intersection(values):
-            written[self.arguments.public_name(name)] = tagged(SecretValue(values[name]), key)
-        plain: dict[str, Any] = to_jsonable_python(
-            written, bytes_mode="base64", inf_nan_mode="strings", serialize_unknown=True
-        )
-        return plain
+        return {
+            self.arguments.public_name(name): (
+                self._hashed(name, value, key)
+                if name in self.secrets
+                else self._shown(name, value, key)
+            )
+            for name, value in values.items()
+        }
+
+    def _shown(self, name: str, value: Any, key: bytes) -> Any:
+        public = self.arguments.public({name: value}, lambda secret: tagged(secret, key))
+        try:
+            (shown,) = to_jsonable_python(
+                public, bytes_mode="base64", inf_nan_mode="strings"
+            ).values()
+        except PydanticSerializationError:
+            (shown,) = from_json(self.arguments.serialised({name: value})).values()
+        return shown
+
+    def _hashed(self, name: str, value: Any, key: bytes) -> Any:
+        try:
+            return tagged(SecretValue(value), key)
+        except (TypeError, ValueError):
+            return {"$secret": keyed_hash(key, self.arguments.serialised({name: value}))}
 
     def call(self, values: Mapping[str, Any], injected: Mapping[str, Any]) -> Any:
         """What the function gives for checked `values`: to be awaited where `is_async`."""

@@ -128,8 +128,9 @@ class ModelCheck:
     def serialised(self, values: Mapping[str, Any]) -> bytes:
         """`values` as JSON by the serialisers of their types, for types that only these know."""
         fields = {field: values[name] for field, name in self._fields.items() if name in values}
-        instance = self._model.model_construct(**fields)
-        return instance.model_dump_json(by_alias=True, round_trip=True).encode()
+        instance = self._model.model_construct(_fields_set=set(fields), **fields)
+        dumped = instance.model_dump_json(by_alias=True, round_trip=True, exclude_unset=True)
+        return dumped.encode()
 
     def _checked(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """The model's fields, with Python objects written out whole and NaN refused everywhere."""

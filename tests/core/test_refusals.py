@@ -61,6 +61,10 @@ def unwritable_default(x: int = object()) -> None:  # type: ignore[assignment]  
     """Does."""
 
 
+def nan_default(x: float = float("nan")) -> None:
+    """Does."""
+
+
 def nested_secret(x: list[Annotated[str, Secret()]]) -> None:
     """Does."""
 
@@ -116,6 +120,11 @@ SIGNATURES: list[tuple[Callable[..., Any], str]] = [
         unwritable_default,
         "tool 'unwritable_default': parameter 'x': its default cannot be written as JSON, so a "
         "model could not be shown it; use `None` and make the value inside the function",
+    ),
+    (
+        nan_default,
+        "tool 'nan_default': parameter 'x': its default cannot be written as JSON, so a model "
+        "could not be shown it; use `None` and make the value inside the function",
     ),
     (
         nested_secret,

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationError
+from pydantic_core import CoreSchema, core_schema
 
 from agent_adapter.core.errors import ToolArgsInvalid
 from agent_adapter.core.inject import Secret
@@ -361,3 +362,37 @@ def test_problems_are_bounded() -> None:
     lines = problems(ToolSpec.from_function(tool), {"x": ["a"] * 1000, "y" * 100_000: 1})
     assert (len(lines), lines[-1]) == (51, "and 951 more")
     assert all(len(line) < 200 for line in lines)
+
+
+class Money:
+    """A type that only its own schema knows how to read and write."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Money) and other.text == self.text
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(
+            cls,
+            core_schema.str_schema(),
+            serialization=core_schema.plain_serializer_function_ser_schema(lambda v: v.text),
+        )
+
+
+def test_types_of_the_author_s_are_written_by_their_own_serialisers() -> None:
+    """In records and before reviewers; as a secret they are hashed."""
+
+    def tool(price: Money, parts: list[Money], hidden: Annotated[Money, Secret()]) -> None:
+        """Does."""
+
+    spec = ToolSpec.from_function(tool)
+    args = {"price": "1 EUR", "parts": ["2 EUR"], "hidden": "3 EUR"}
+    values = spec.validate(args)
+    assert json.loads(spec.dump(values)) == args
+    assert spec.validate(json.loads(spec.dump(values))) == values
+    shown = spec.masked(values, b"key")
+    assert (shown["price"], shown["parts"]) == ("1 EUR", ["2 EUR"])
+    assert list(shown["hidden"]) == ["$secret"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import types
 from typing import Annotated, Any, get_args, get_origin
 
@@ -138,20 +139,28 @@ def model_schema(
 ) -> dict[str, Any]:
     """The JSON Schema of the model; the defaults of `secrets` are not in it."""
     try:
-        schema = model.model_json_schema(mode="validation", schema_generator=_NeutralSchema)
-        return _without_defaults(schema, model, fields, secrets)
+        return _without_defaults(_generated(model), model, fields, secrets)
     except Exception as exc:
         failure = exc
     for field, info in model.model_fields.items():
         definition: dict[str, Any] = {field: (info.annotation, info)}
         alone: type[BaseModel] = create_model(name, __config__=_CONFIG, **definition)
         try:
-            alone.model_json_schema(mode="validation", schema_generator=_NeutralSchema)
+            _generated(alone)
         except Exception as exc:
             raise ToolDefinitionError(
                 f"tool {name!r}: parameter {info.alias or field!r}: {_schema_problem(exc)}"
             ) from exc
     raise ToolDefinitionError(f"tool {name!r}: {_schema_problem(failure)}") from failure
+
+
+def _generated(model: type[BaseModel]) -> dict[str, Any]:
+    schema = model.model_json_schema(mode="validation", schema_generator=_NeutralSchema)
+    try:
+        json.dumps(schema, allow_nan=False)
+    except ValueError as exc:
+        raise ValueError("Default value is not a number that JSON has") from exc
+    return schema
 
 
 def _without_defaults(
