@@ -191,6 +191,10 @@ class Call:
         self.values = values
         self._digest = None
 
+    def enter(self) -> None:
+        """The function is about to be called: from here on it may have had its effect."""
+        self.entered = True
+
     def key(self) -> str:
         """The call's identity; made on the spot where nothing durable needed one yet."""
         return self.call_key or self.executor.book.issue(self)

@@ -72,8 +72,6 @@ def ending_of(call: Call, error: BaseException | None) -> Ending:
         return "aborted"
     if call.spec.effects != "write":
         return "failed"
-    if isinstance(error, ToolBusy):
-        return "aborted"
     if not isinstance(error, ToolError) or isinstance(error, _NOT_THE_AUTHORS):
         return "unknown"
     return "no-effect" if error.raised_in is None else "unknown"

@@ -56,10 +56,10 @@ async def _once(call: Call, late: Late | None) -> Any:
 async def _enter(call: Call, late: Late | None) -> Any:
     spec = call.spec
     arguments = {**call.bound, **call.injected} if call.injected else call.bound
-    call.entered = True
     if spec.is_async:
+        call.entered = True
         return await spec.entry(**arguments)
-    value = await pool.run(lambda: spec.entry(**arguments), late)
+    value = await pool.run(lambda: spec.entry(**arguments), late, entered=call.enter)
     return await value if inspect.isawaitable(value) else value
 
 

@@ -18,11 +18,14 @@ SIZE = 32
 """Threads at the most."""
 
 Late = Callable[[Any, BaseException | None], None]
+Entered = Callable[[], None]
 
 
 class _Job:
     __slots__ = (
+        "begun",
         "context",
+        "entered",
         "error",
         "finished",
         "function",
@@ -33,9 +36,13 @@ class _Job:
         "value",
     )
 
-    def __init__(self, function: Callable[[], Any], late: Late | None) -> None:
+    def __init__(
+        self, function: Callable[[], Any], late: Late | None, entered: Entered | None
+    ) -> None:
         self.function = function
         self.late = late
+        self.entered = entered
+        self.begun = False
         self.context = contextvars.copy_context()
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = self.loop.create_future()
@@ -49,7 +56,8 @@ class WorkerPool:
     """Runs sync functions off the event loop, with the caller's context variables.
 
     A caller that gives up (time-out, cancellation) leaves its thread busy until the function ends;
-    `late` is then told what it did. With half the threads lost that way new work is refused.
+    `late` is then told what it did. With half the threads lost that way new work is refused. A
+    function whose caller gave up before a thread took it never runs.
     """
 
     def __init__(self, size: int = SIZE) -> None:
@@ -63,15 +71,25 @@ class WorkerPool:
         self._lock = threading.Lock()
         self._threads = 0
         self._idle = 0
+        self._queued = 0
         self.lost = 0
 
-    async def run(self, function: Callable[[], Any], late: Late | None = None) -> Any:
-        """What `function()` returns or raises; `ToolBusy` when too many threads are lost."""
+    async def run(
+        self,
+        function: Callable[[], Any],
+        late: Late | None = None,
+        *,
+        entered: Entered | None = None,
+    ) -> Any:
+        """What `function()` returns or raises; `ToolBusy` when too many threads are lost.
+
+        `entered` is called when a thread is about to run it: from then on it will.
+        """
         if self.lost >= self._size // 2:
             raise ToolBusy(
                 f"{self.lost} of {self._size} worker threads hang in tools that timed out"
             )
-        job = _Job(function, late)
+        job = _Job(function, late, entered)
         self._start(job)
         try:
             return await job.future
@@ -79,12 +97,13 @@ class WorkerPool:
             with self._lock:
                 if not job.finished:
                     job.given_up = True
-                    self.lost += 1
+                    self.lost += job.begun
             raise
 
     def _start(self, job: _Job) -> None:
         with self._lock:
-            if self._idle == 0 and self._threads < self._size:
+            self._queued += 1
+            if self._queued > self._idle and self._threads < self._size:
                 self._threads += 1
                 name = f"agent-adapter-tool-{self._threads}"
                 threading.Thread(
@@ -97,13 +116,25 @@ class WorkerPool:
             with self._lock:
                 self._idle += 1
             job = jobs.get()
-            with self._lock:
-                self._idle -= 1
+            if not self._begin(job):
+                continue
             try:
                 job.value = job.context.run(job.function)
             except BaseException as exc:
                 job.error = exc
             self._finish(job)
+
+    def _begin(self, job: _Job) -> bool:
+        # Under the lock: who gives up leaves a job that never runs, or one that was entered.
+        with self._lock:
+            self._idle -= 1
+            self._queued -= 1
+            if job.given_up:
+                return False
+            job.begun = True
+            if job.entered is not None:
+                job.entered()
+            return True
 
     def _finish(self, job: _Job) -> None:
         with self._lock:

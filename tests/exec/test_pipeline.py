@@ -314,8 +314,8 @@ async def test_a_pool_gives_every_waiting_job_a_thread() -> None:
 
 async def test_a_job_given_up_before_it_began_never_runs() -> None:
     """A full pool does not run later what nobody waits for any more."""
-    pool, gate, ran = WorkerPool(1), threading.Event(), []
-    first = asyncio.create_task(pool.run(gate.wait))
+    pool, gate, ran = WorkerPool(2), threading.Event(), []
+    busy = [asyncio.create_task(pool.run(gate.wait)) for _ in range(2)]
     await turns()
     second = asyncio.create_task(pool.run(lambda: ran.append(1)))
     await turns()
@@ -323,7 +323,7 @@ async def test_a_job_given_up_before_it_began_never_runs() -> None:
     with pytest.raises(asyncio.CancelledError):
         await second
     gate.set()
-    await first
+    await asyncio.gather(*busy)
     await pool.run(lambda: None)
     assert ran == [] and pool.lost == 0
 
@@ -397,6 +397,8 @@ class Flaky:
         self.error = error or ConnectionError("gone")
 
     def spec(self, **policy: Any) -> ToolSpec:
+        """The tool, under that policy."""
+
         async def fetch(ctx: ToolContext) -> int:
             """Fetches."""
             self.tries.append(ctx.try_number)
