@@ -32,7 +32,7 @@ test: lint types $(STAMP) ## Run everything that must pass: lint, types, every t
 lint: $(STAMP) ## Check style, format, layers and change notes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 types: $(STAMP) ## Check types strictly
 	$(BIN)/mypy

@@ -156,7 +156,11 @@ BAD: list[tuple[str, str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("row", "value", "target", "reason"), BAD, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(
+    ("row", "value", "target", "reason"),
+    BAD,
+    ids=lambda part: str(part).partition(" at 0x")[0][:40],
+)
 def test_a_bad_entry_is_skipped_with_one_warning(
     plugins: Plugins,
     caplog: pytest.LogCaptureFixture,
