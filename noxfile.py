@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 
 import nox
@@ -21,6 +22,13 @@ KIT = (
     "tests/fakes/approval.py",
     "tests/fakes/hooks.py",
 )
+KIT = (
+    "integrations/kit.py",
+    "integrations/_kit_support.py",
+    "fakes/hooks.py",
+    "fakes/approval.py",
+)
+"""What a plug-in's author copies into their own `tests/` package."""
 GROUPS = nox.project.dependency_groups(nox.project.load_toml(ROOT / "pyproject.toml"), "test")
 
 
@@ -65,17 +73,15 @@ def plugin(session: nox.Session) -> None:
     _build(session, ROOT, dist)
     _build(session, PLUGIN, dist)
     session.install(*GROUPS, *(str(wheel) for wheel in sorted(dist.glob("*.whl"))))
-    tests = Path(session.create_tmp()) / "plugin-tests"
-    shutil.rmtree(tests, ignore_errors=True)
-    # Outside the source tree, so that only what was installed can be imported.
-    shutil.copytree(PLUGIN / "tests", tests / "tests")
-    for path in KIT:
-        copy = tests / path
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        (copy.parent / "__init__.py").touch()
-        shutil.copy(ROOT / path, copy)
-    session.chdir(tests)
-    session.run("python", "-m", "pytest", "-p", "no:cacheprovider", "tests", *session.posargs)
+    project = Path(tempfile.mkdtemp(prefix="demo-integration-"))
+    try:
+        # Outside the source tree, so that only what was installed can be imported.
+        _vendor(project)
+        session.chdir(project)
+        session.run("python", "-m", "pytest", "-p", "no:cacheprovider", *session.posargs)
+    finally:
+        session.chdir(ROOT)
+        shutil.rmtree(project)
 
 
 @nox.session
@@ -88,6 +94,17 @@ def wheel(session: nox.Session) -> None:
     session.run("python", "-c", "import agent_adapter as aa; print(aa.__version__, aa.__file__)")
     session.run("agent-adapter", "--help")
     session.run("agent-adapter", "integrations")
+
+
+def _vendor(project: Path) -> None:
+    """Lay a plug-in's project out as its author has it: its tests, the kit beside them."""
+    shutil.copy(PLUGIN / "pyproject.toml", project)
+    shutil.copytree(PLUGIN / "tests", project / "tests")
+    for name in KIT:
+        copy = project / "tests" / name
+        copy.parent.mkdir(exist_ok=True)
+        (copy.parent / "__init__.py").touch()
+        shutil.copy(ROOT / "tests" / name, copy)
 
 
 def _build(session: nox.Session, source: Path, dist: Path) -> None:
