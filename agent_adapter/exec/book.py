@@ -113,7 +113,9 @@ class Book:
                 raise ToolError(
                     f"writes are refused: the outcome of {outcome.call_key} is not recorded ({exc})"
                 ) from exc
-            self._lost.pop(0)
+            # Another call may have written it meanwhile.
+            if self._lost and self._lost[0] is outcome:
+                del self._lost[0]
 
 
 def _ending(outcome: Outcome) -> Callable[[Transaction], Any]:

@@ -55,6 +55,7 @@ class Call:
         "parent",
         "requester",
         "root_run_id",
+        "scope",
         "spec",
         "take",
         "values",
@@ -106,6 +107,7 @@ class Call:
         ctx = self.ctx
         around = AROUND.get()
         self.parent: Call | None = None
+        self.scope: RunScope | None = None
         self.limits: RunLimits | None = self.executor.limits
         self.depth = 1
         if around is not None:
@@ -121,9 +123,15 @@ class Call:
 
     def _join(self, scope: RunScope) -> None:
         ctx = self.ctx
+        self.scope = scope
+        if ctx.run_id is not None and scope.overrides:
+            native = {"native_run_id": ctx.run_id, "native_thread_id": ctx.thread_id}
+            ctx.extras.update(native)
+            ctx.run_id = ctx.thread_id = None
         if ctx.run_id is None:
             ctx.run_id = scope.run_id
             ctx.attempt = max(ctx.attempt, scope.attempt)
+        ctx.extras.update(scope.extras)
         ctx.thread_id = ctx.thread_id or scope.thread_id
         ctx.principal = ctx.principal or scope.principal
         ctx.tenant = ctx.tenant or scope.tenant
@@ -141,6 +149,9 @@ class Call:
         ctx.tenant = parent.ctx.tenant
         ctx.attempt = parent.ctx.attempt
         self.parent = parent
+        self.scope = parent.scope
+        if self.scope is not None:
+            ctx.extras.update(self.scope.extras)
         self.limits = parent.limits or self.limits
         self.depth = parent.depth + 1
         self.root_run_id = parent.root_run_id
@@ -155,6 +166,11 @@ class Call:
     def bound(self) -> dict[str, Any]:
         """The values that are passed to the function."""
         return self.values or {}
+
+    @property
+    def guards(self) -> tuple[Any, ...]:
+        """The hooks of the run scope that the result must pass; none for a call inside a tool."""
+        return self.scope.guards if self.scope is not None and self.parent is None else ()
 
     @property
     def run_id(self) -> str:

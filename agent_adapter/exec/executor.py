@@ -194,7 +194,6 @@ class Executor:
             raise
         await record.end(call, record.outcome_of(call, value, error), value)
         if error is not None:
-            _mark(error, call)
             raise error
         return value
 
@@ -203,15 +202,16 @@ class Executor:
         if call.call_key is not None:
             call.ctx.idempotency_key = call.call_key
             self.book.enter(call.call_key)
+        # Scalars cannot be changed by the tool, so their record is built when it is written.
+        intent = None if plan.flat else call.intent()
         try:
             value = await run.function(call)
             if plan.after or plan.marks:
                 value = await self._released(call, plan, value)
         except BaseException as exc:
-            record.post_read(call, plan, record.outcome_of(call, error=exc))
-            _mark(exc, call)
+            record.post_read(call, intent, record.outcome_of(call, error=exc))
             raise
-        record.post_read(call, plan, record.outcome_of(call, value))
+        record.post_read(call, intent, record.outcome_of(call, value))
         return value
 
     async def _released(self, call: Call, plan: Plan, value: Any) -> Any:
@@ -400,7 +400,8 @@ class Executor:
         return found.value
 
     def _refused(self, call: Call, error: AgentAdapterError) -> None:
-        """A call that was stopped before its function leaves a trace in its run's chain."""
+        """Mark the error as this call's; one stopped before its function leaves a trace."""
+        _mark(error, call)
         if call.entered or isinstance(error, StoreError):
             return
         facts = {"tool": call.spec.name, "call_id": call.ctx.call_id, "error": error.kind}
@@ -431,13 +432,23 @@ def _price(call: Call) -> None:
     """The call's cost and its once-key, from copies of its arguments."""
     spec = call.spec
     if spec.cost is not None:
-        value = spec.cost(call.arguments) if callable(spec.cost) else spec.cost
+        value = _worked_out(call, "cost", spec.cost) if callable(spec.cost) else spec.cost
         call.cost = checked_cost(value, f"tool {spec.name!r}")
     if spec.once_key is not None:
-        key = spec.once_key(call.arguments)
+        key = _worked_out(call, "once_key", spec.once_key)
         if type(key) is not str or key == "":
             raise ToolDefinitionError(f"tool {spec.name!r}: once_key gave {key!r}, not a text")
         call.once_key = key
+
+
+def _worked_out(call: Call, field: str, rule: Callable[[Any], Any]) -> Any:
+    try:
+        return rule(call.arguments)
+    except Exception as exc:
+        name = type(exc).__name__
+        raise ToolDefinitionError(
+            f"tool {call.spec.name!r}: {field} raised {name} for these arguments"
+        ) from exc
 
 
 def _mark(error: BaseException, call: Call) -> None:

@@ -9,18 +9,15 @@ from agent_adapter.core.errors import (
     AgentAdapterError,
     GuardrailBlocked,
     StoreError,
-    ToolBusy,
     ToolError,
-    ToolFailed,
     ToolInDoubt,
-    ToolInFlight,
-    ToolTimeout,
 )
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec.call import Call
-from agent_adapter.exec.plan import Plan
+from agent_adapter.exec.run import NOT_THE_AUTHORS
 from agent_adapter.store.calls import (
     Begun,
+    Intent,
     Outcome,
     Reserve,
     begin_call,
@@ -41,8 +38,6 @@ __all__ = [
 ]
 
 Ending = Literal["ok", "no-effect", "unknown", "aborted", "failed"]
-
-_NOT_THE_AUTHORS = (ToolFailed, ToolTimeout, ToolInDoubt, ToolInFlight, ToolBusy)
 
 
 async def begin(call: Call) -> Begun:
@@ -72,7 +67,7 @@ def ending_of(call: Call, error: BaseException | None) -> Ending:
         return "aborted"
     if call.spec.effects != "write":
         return "failed"
-    if not isinstance(error, ToolError) or isinstance(error, _NOT_THE_AUTHORS):
+    if not isinstance(error, ToolError) or isinstance(error, NOT_THE_AUTHORS):
         return "unknown"
     return "no-effect" if error.raised_in is None else "unknown"
 
@@ -82,6 +77,10 @@ def outcome_of(call: Call, value: Any = None, error: BaseException | None = None
     tag, data = ("", None) if error is not None else call.spec.encode_result(value)
     kind = text = None
     if isinstance(error, AgentAdapterError):
+        kind, text = error.kind, str(error)
+    elif error is not None and call.done:
+        # Cancelled in an after-hook: what happened has happened.
+        error = withheld(GuardrailBlocked(type(error).__name__))
         kind, text = error.kind, str(error)
     elif error is not None:
         kind, text = "cancelled", type(error).__name__
@@ -111,19 +110,24 @@ async def end(call: Call, outcome: Outcome, value: Any = None) -> None:
 
 
 def post_end(call: Call, outcome: Outcome) -> None:
-    """Tell the ledger without waiting: the caller is being cancelled."""
-    call.executor.store.post(lambda tx: end_call(tx, outcome))
+    """Tell the ledger without waiting: the caller is being cancelled, and that passes through."""
+    try:
+        call.executor.store.post(lambda tx: end_call(tx, outcome))
+    except StoreError:
+        call.executor.book.lose(outcome)
 
 
-def post_read(call: Call, plan: Plan, outcome: Outcome) -> None:
-    """Record a call that needed no intent, in the background."""
-    if plan.flat:
-        # Scalars cannot be changed by the tool, so the record is built when it is written.
+def post_read(call: Call, intent: Intent | None, outcome: Outcome) -> None:
+    """Record a call that needed no intent, in the background; `None` builds the intent there."""
+    if intent is None:
         call.given = dict(call.given)
         call.executor.store.post(lambda tx: record_call(tx, call.intent(), outcome))
         return
-    intent = call.intent()
-    call.executor.store.post(lambda tx: record_call(tx, intent, outcome))
+    if intent.call_key != call.call_key:
+        # The tool started a run of its own, which is named after this call.
+        intent = dataclasses.replace(intent, call_key=call.call_key, n=call.n)
+    begun = intent
+    call.executor.store.post(lambda tx: record_call(tx, begun, outcome))
 
 
 def post_shared(call: Call, tag: str, data: bytes) -> None:

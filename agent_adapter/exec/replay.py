@@ -130,8 +130,10 @@ def limit_text(call: Call, limit: str) -> str:
 async def recorded(call: Call, row: Row) -> Recorded:
     """The outcome of an ended call; raises the error that it ended with."""
     if row["ending"] in ("no-effect", "failed") or row["error_kind"] is not None:
-        error = _ERRORS.get(row["error_kind"] or "", ToolFailed)
-        raise error(row["error_text"] or f"{call.spec.name} failed")
+        kind = row["error_kind"] or ToolFailed.kind
+        error = _ERRORS.get(kind, ToolError)(row["error_text"] or f"{call.spec.name} failed")
+        error.kind = kind  # type: ignore[misc]  # a kind that the tool's author made
+        raise error
     kept = await call.executor.store.read(_payload_of(row["result"]))
     if kept is None:
         raise ToolInDoubt(

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_adapter.core.errors import AgentAdapterError, ToolError, ToolFailed, ToolTimeout
+from pydantic import BaseModel, SecretBytes, SecretStr
+
+from agent_adapter.core.errors import (
+    AgentAdapterError,
+    ToolBusy,
+    ToolError,
+    ToolFailed,
+    ToolInDoubt,
+    ToolInFlight,
+    ToolTimeout,
+)
 from agent_adapter.core.types import RetryPolicy
 from agent_adapter.exec.around import AROUND
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.threads import pool
 
-__all__ = ["Late", "function"]
+__all__ = ["NOT_THE_AUTHORS", "Late", "function"]
+
+NOT_THE_AUTHORS = (ToolFailed, ToolTimeout, ToolInDoubt, ToolInFlight, ToolBusy)
+"""The tool errors that only this library raises: none is an author's promise."""
 
 Late = Callable[[Any, BaseException | None], None]
 
@@ -55,7 +69,11 @@ async def _once(call: Call, late: Late | None) -> Any:
 
 async def _enter(call: Call, late: Late | None) -> Any:
     spec = call.spec
-    arguments = {**call.bound, **call.injected} if call.injected else call.bound
+    bound = call.bound
+    if spec.retries is not None:
+        # What one try does to its arguments must not reach the next.
+        bound = copy.deepcopy(bound)
+    arguments = {**bound, **call.injected} if call.injected else bound
     if spec.is_async:
         call.entered = True
         return await spec.entry(**arguments)
@@ -94,14 +112,36 @@ def _redacted(call: Call, exc: ToolError) -> ToolError:
     """The same error, without the text of the call's secrets."""
     text = str(exc)
     hidden = text
-    for name in call.spec.secrets:
-        secret = call.bound.get(name)
-        reveal = getattr(secret, "get_secret_value", None)
-        plain = str(reveal() if reveal is not None else secret)
-        if plain:
-            hidden = hidden.replace(plain, "***")
+    for plain in sorted(_secret_texts(call), key=len, reverse=True):
+        hidden = hidden.replace(plain, "***")
     if hidden == text:
         return exc
     clean = ToolError(hidden)
-    clean.__traceback__ = exc.__traceback__
+    clean.kind = exc.kind  # type: ignore[misc]  # the class stands for a kind, an instance may too
+    # An error of another call, or one of this library's, promises nothing however it is written.
+    promised = exc.raised_in is None and not isinstance(exc, NOT_THE_AUTHORS)
+    clean.raised_in = None if promised else exc.raised_in or call.spec.name
     return clean
+
+
+def _secret_texts(call: Call) -> set[str]:
+    """Every text that the call's secrets hold, however deep."""
+    found: set[str] = set()
+    for name, value in call.bound.items():
+        _collect(value, name in call.spec.secrets, found)
+    return found
+
+
+def _collect(value: Any, secret: bool, found: set[str]) -> None:
+    if isinstance(value, (SecretStr, SecretBytes)):
+        value, secret = value.get_secret_value(), True
+    if isinstance(value, BaseModel):
+        value = dict(value)
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        for item in value:
+            _collect(item, secret, found)
+    elif secret and value is not None:
+        text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        found.update({text} - {""})
