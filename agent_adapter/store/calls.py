@@ -37,6 +37,9 @@ __all__ = [
 Found = Literal["recorded", "running", "in-flight", "in-doubt", "unknown", "again"]
 """What an identity's row says: ended; under way here; elsewhere; lost; unclear; to be run again."""
 
+_NOT_AN_END = ("cancelled", "approval-pending", "tool-in-flight", "tool-busy")
+"""Errors after which a repeatable call is run again, and not answered with them for ever."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
@@ -200,6 +203,8 @@ def record_call(tx: Transaction, intent: Intent, outcome: Outcome) -> None:
     row = tx.get("calls", call_key)
     if row is None:
         tx.insert("calls", _new_row(tx, intent, call_key, n))
+    else:
+        _mark_issued(tx, row, intent)
     facts = _intent_facts(tx, intent, call_key)
     done = Outcome(
         call_key=call_key,
@@ -314,7 +319,8 @@ def _found(tx: Transaction, row: Row) -> Found:
         return "in-doubt" if write else "again"
     if row["ending"] == "unknown":
         return "unknown"
-    return "again" if row["ending"] == "aborted" else "recorded"
+    left = row["ending"] == "failed" and row["error_kind"] in _NOT_AN_END
+    return "again" if left or row["ending"] == "aborted" else "recorded"
 
 
 def _mark_issued(tx: Transaction, row: Row, intent: Intent) -> None:
