@@ -122,6 +122,7 @@ def test_change_notes_have_known_kinds() -> None:
 
 def test_a_public_name_without_a_docstring_fails_lint(tmp_path: Path) -> None:
     """The linter refuses a public function that promises nothing."""
+    pytest.importorskip("ruff")
     module = tmp_path / "module.py"
     module.write_text('"""A module."""\n\n\ndef bare() -> None:\n    return None\n')
     done = subprocess.run(
@@ -145,6 +146,7 @@ def test_every_room_is_a_layer() -> None:
 
 def test_an_upward_import_fails_lint(tmp_path: Path) -> None:
     """A lower room that imports a higher one breaks the build."""
+    pytest.importorskip("importlinter")
     shutil.copytree(ROOT / "agent_adapter", tmp_path / "agent_adapter")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     with (tmp_path / "agent_adapter" / "core" / "errors.py").open("a") as module:
