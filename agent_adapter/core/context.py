@@ -80,6 +80,10 @@ class ToolContext:
         self.call_ref: Any = None
         self._sink: Callable[[Any, ToolContext], None] | None = None
 
+    def send_events_to(self, sink: Callable[[Any, ToolContext], None]) -> None:
+        """Hand what the tool emits to `sink`; set by the executor where somebody watches."""
+        self._sink = sink
+
     def emit(self, event: Any) -> None:
         """Hand `event` to whoever watches the executor; dropped when nobody does."""
         if self._sink is not None:

@@ -104,7 +104,7 @@ class Book:
         self._lost.append(outcome)
 
     async def settle_lost(self) -> None:
-        """Write what could not be written before; `ToolError`, so that nothing begins, otherwise."""
+        """Write what could not be written before; `ToolError` where it still fails."""
         while self._lost:
             outcome = self._lost[0]
             try:

@@ -69,9 +69,9 @@ async def ask(
         asking[request.binding] = waiting
         waiting.add_done_callback(lambda done: _answered(asking, request.binding, done))
     ids = (call.spec.name, call.ctx.call_id, call.run_id, call.call_key)
-    call.executor.emit(ApprovalRequested(*ids, reason))
+    call.executor.watchers.emit(ApprovalRequested(*ids, reason))
     decision = await asyncio.shield(waiting)
-    call.executor.emit(
+    call.executor.watchers.emit(
         ApprovalDecided(*ids, decision.verdict, decision.reviewer, decision.record_id)
     )
     return decision
