@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps(report))
     else:
-        console = Console(record=options.svg is not None)
+        width = None if sys.stdout.isatty() else 120
+        console = Console(record=options.svg is not None, width=width)
         show(console, machine, rows)
         if options.svg is not None:
             console.save_svg(str(options.svg), title="agent-adapter benchmarks")

@@ -42,20 +42,21 @@ def show(console: Console, machine: dict[str, Any], rows: Sequence[Row | Skipped
 
 
 def _table(rows: Sequence[Row | Skipped]) -> Table:
-    table = Table(title="Side by side (medians; spread = quartiles)")
-    for name in ("", "what", "ours", "spread", "against", "spread", "ratio", "goal", "verdict"):
-        table.add_column(name, justify="left" if name in ("", "what", "verdict") else "right")
+    table = Table(title="Side by side: medians (quartiles)")
+    for name in ("", "what", "ours", "against", "ratio", "goal", "verdict"):
+        left = name in ("", "what", "verdict")
+        table.add_column(name, justify="left" if left else "right", no_wrap=name != "what")
     for row in rows:
         verdict = Text("skipped" if isinstance(row, Skipped) else row.verdict)
         verdict.stylize(STYLES[verdict.plain])
         if isinstance(row, Skipped):
-            table.add_row(row.id, f"{row.what}: {row.reason}", *[""] * 6, verdict)
+            table.add_row(row.id, f"{row.what}: {row.reason}", *[""] * 4, verdict)
         else:
             table.add_row(
                 row.id,
                 row.what,
-                *_cells(row, row.ours),
-                *_cells(row, row.against),
+                _cell(row, row.ours),
+                _cell(row, row.against),
                 f"{row.ratio:.2f}x",
                 row.goal,
                 verdict,
@@ -63,13 +64,13 @@ def _table(rows: Sequence[Row | Skipped]) -> Table:
     return table
 
 
-def _cells(row: Row, sample: Sample) -> tuple[str, str]:
+def _cell(row: Row, sample: Sample) -> str:
     if row.note == "ratio":
-        return f"{sample.median:.2f}x", ""
+        return f"{sample.median:.2f}x"
     low, high = sample.quartiles
     if row.per_second:
-        return _rate(sample.median), f"{_rate(high)}-{_rate(low)}"
-    return _time(sample.median), f"{_time(low)}-{_time(high)}"
+        return f"{_rate(sample.median)} ({_rate(high)} … {_rate(low)})"
+    return f"{_time(sample.median)} ({_time(low)} … {_time(high)})"
 
 
 def _chart(console: Console, row: Row) -> None:

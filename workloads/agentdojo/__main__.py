@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps(report.to_json(), indent=1))
     else:
-        show(Console(), report)
+        show(Console(width=None if sys.stdout.isatty() else 120), report)
     return 1 if report.problems else 0
 
 

@@ -19,7 +19,6 @@ from typing import Any
 from agent_adapter import ApprovalPending, DeferredApproval, Executor, ToolRegistry, open_store
 from agent_adapter.exec.approval.inbox import Inbox
 from agent_adapter.store.base import Store
-from workloads.agentdojo import ag2_agent, agno_agent
 from workloads.agentdojo.environment import bound_environment
 from workloads.agentdojo.replay import World, judge, open_world, script_of
 from workloads.agentdojo.scripted import Played, Script
@@ -56,6 +55,8 @@ async def _ask(store: Store) -> dict[str, Any]:
 
 
 async def _ask_ag2(script: Script, registry: ToolRegistry, store: Store) -> list[str]:
+    from workloads.agentdojo import ag2_agent
+
     port = DeferredApproval(store)
     executor = Executor(registry, approval=port, store=store)
     await ag2_agent.play(script, suite_tools(registry, SUITE), executor, approval=port)
@@ -64,6 +65,7 @@ async def _ask_ag2(script: Script, registry: ToolRegistry, store: Store) -> list
 
 async def _ask_agno(script: Script, registry: ToolRegistry, store: Store) -> list[str]:
     from agent_adapter.integrations.agno import resolve_requirements
+    from workloads.agentdojo import agno_agent
 
     port = DeferredApproval(store)
     executor = Executor(registry, approval=port, store=store)

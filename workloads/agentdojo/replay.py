@@ -50,7 +50,7 @@ def open_world(suite: Any, task: Any) -> World:
 
 @cache
 def _default_environment(suite: Any) -> Any:
-    """Loaded once, because reading its YAML takes longer than a task; every world is a deep copy."""
+    """Loaded once: reading its YAML takes longer than a task. Every world is a deep copy."""
     return suite.load_and_inject_default_environment({})
 
 
