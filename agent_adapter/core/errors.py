@@ -18,6 +18,11 @@
     ├── StoreError               a store cannot be opened, read or written
     ├── NetworkError             something about channels and their participants
     │   ├── ProtocolError        a message or channel breaks the channel's rules: nothing written
+    │   │   └── StaleTurn        an answer came for a turn that has passed
+    │   ├── AccessDeniedError    a rule does not permit it: nothing written
+    │   ├── AuthError            whoever connects is not who they say
+    │   ├── InboxFull            a receiver has too much waiting: nothing written
+    │   ├── NotFoundError        no such participant, channel or task
     │   └── WorkflowGraphError   a transition graph cannot be built, loaded or evaluated
     └── IntegrationError         a framework or plug-in is not what the bridge needs
         └── MissingDependency    an optional package is not installed
@@ -32,16 +37,21 @@ from typing import Any, ClassVar
 
 __all__ = [
     "MODEL_VISIBLE_ERRORS",
+    "AccessDeniedError",
     "AgentAdapterError",
     "ApprovalDenied",
     "ApprovalExpired",
     "ApprovalPending",
+    "AuthError",
     "GuardrailBlocked",
+    "InboxFull",
     "IntegrationError",
     "MissingDependency",
     "NetworkError",
+    "NotFoundError",
     "ProtocolError",
     "RunLimitExceeded",
+    "StaleTurn",
     "StoreError",
     "ToolArgsInvalid",
     "ToolBusy",
@@ -208,6 +218,36 @@ class ProtocolError(NetworkError):
     """A message or a channel breaks the channel's rules; nothing was written."""
 
     kind = "protocol-error"
+
+
+class StaleTurn(ProtocolError):
+    """An answer came for a turn that has passed, or that another attempt has taken over."""
+
+    kind = "stale-turn"
+
+
+class AccessDeniedError(NetworkError):
+    """The `Rule` of a participant does not permit this; nothing was written."""
+
+    kind = "access-denied"
+
+
+class AuthError(NetworkError):
+    """Whoever connects is not who they say, or may not go by that name."""
+
+    kind = "auth-error"
+
+
+class InboxFull(NetworkError):
+    """A receiver has as much waiting as its `Rule` allows; nothing was written."""
+
+    kind = "inbox-full"
+
+
+class NotFoundError(NetworkError):
+    """There is no such participant, channel or task, or it is not for the caller to see."""
+
+    kind = "not-found"
 
 
 class WorkflowGraphError(NetworkError):

@@ -113,8 +113,9 @@ class ApprovalRequest:
     `arguments` is a copy of the validated arguments as JSON values, whole; secrets are masked.
     `shown` is the same as text in which control, zero-width and bidirectional characters are
     visible. `reason` says why a person is asked; `earlier` lists writes of the run that a repeat or
-    a diverging attempt would add to. `binding` is the digest that ties the answer to this call; `n` counts
-    the calls of this tool with these arguments in the run. `payload` is the bound arguments as JSON.
+    a diverging attempt would add to. `binding` is the digest that ties the answer to this call; `n`
+    counts the calls of this tool with these arguments in the run. `payload` is the bound arguments
+    as JSON.
     """
 
     tool: str

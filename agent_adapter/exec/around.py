@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,8 @@ class RunScope:
 
     With `overrides` all calls do, whatever run they bring; native ids then go to `ctx.extras`.
     `extras` are added to each context, `guards` are hooks (`after(call, result)`) that every result
-    passes, `blocked` collects the `ApprovalPending` and `ToolInDoubt` that calls met.
+    passes, `blocked` collects the `ApprovalPending` and `ToolInDoubt` that calls met, `replayed` is
+    told the `call_key` of each call that was answered with its recorded outcome.
     """
 
     run_id: str
@@ -36,6 +37,7 @@ class RunScope:
     extras: Mapping[str, Any] = field(default_factory=dict)
     guards: tuple[Any, ...] = ()
     blocked: list[AgentAdapterError] = field(default_factory=list)
+    replayed: Callable[[str], None] | None = None
 
 
 AROUND: ContextVar[Call | RunScope | None] = ContextVar("agent_adapter_around", default=None)

@@ -11,7 +11,9 @@ from weakref import WeakKeyDictionary
 
 from agent_adapter.core.errors import StoreError, ToolError
 from agent_adapter.store.base import Store, Transaction
-from agent_adapter.store.calls import Outcome, call_key_of, end_call, once_key_of
+from agent_adapter.store.calls import end_call
+from agent_adapter.store.identity import call_key_of, once_key_of
+from agent_adapter.store.intents import Outcome
 
 if TYPE_CHECKING:
     from agent_adapter.exec.call import Call

@@ -14,7 +14,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, RunLimits
 from agent_adapter.exec.around import AROUND, RunScope, sub_run_id
 from agent_adapter.exec.ids import new_id
-from agent_adapter.store.calls import Intent
+from agent_adapter.store.intents import Intent
 
 if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor

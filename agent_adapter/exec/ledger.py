@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from agent_adapter.core.canonical import tagged
 from agent_adapter.core.errors import AgentAdapterError
-from agent_adapter.store import calls, ledger
+from agent_adapter.store import doubt, ledger
 from agent_adapter.store.approvals import Refusal
 from agent_adapter.store.base import Row, Store, Transaction
 
@@ -82,7 +82,7 @@ async def verify(
     for name in heads:
         await store.read(_check_of(name, totals, problems, (anchored or {}).get(name)))
     problems += [f"{name}: the run is gone" for name in (anchored or {}) if name not in heads]
-    doubts = await store.read(lambda tx: len(calls.in_doubt(tx)))
+    doubts = await store.read(lambda tx: len(doubt.in_doubt(tx)))
     return Report(
         runs=len(heads),
         entries=totals["entries"],
@@ -117,7 +117,7 @@ async def entries(store: Store, run_id: str | None = None, *, limit: int = 1000)
 async def in_doubt(store: Store, tenant: str | None = None) -> list[Row]:
     """Every write that a person has to look at, oldest first."""
     await store.flush()
-    return await store.read(lambda tx: calls.in_doubt(tx, tenant))
+    return await store.read(lambda tx: doubt.in_doubt(tx, tenant))
 
 
 async def resolve(
@@ -135,7 +135,7 @@ async def resolve(
     """
     encoded = ("tagged", to_json(tagged(result))) if happened else None
     row = await store.write(
-        lambda tx: calls.resolve(
+        lambda tx: doubt.resolve(
             tx, call_key, reviewer=reviewer, happened=happened, result=encoded, reason=reason
         )
     )

@@ -15,16 +15,8 @@ from agent_adapter.core.errors import (
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.run import NOT_THE_AUTHORS
-from agent_adapter.store.calls import (
-    Begun,
-    Intent,
-    Outcome,
-    Reserve,
-    begin_call,
-    end_call,
-    late_outcome,
-    record_call,
-)
+from agent_adapter.store.calls import begin_call, end_call, late_outcome, record_call
+from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
 
 __all__ = [
     "begin",

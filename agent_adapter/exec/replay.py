@@ -21,7 +21,8 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.call import Call
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Row, Transaction
-from agent_adapter.store.calls import Begun, issue_again, look_up
+from agent_adapter.store.identity import issue_again, look_up
+from agent_adapter.store.intents import Begun
 
 __all__ = ["Recorded", "find", "refused", "renew", "settle"]
 

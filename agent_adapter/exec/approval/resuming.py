@@ -21,7 +21,7 @@ from agent_adapter.exec.call import Call
 from agent_adapter.exec.replay import Recorded
 from agent_adapter.store import approvals
 from agent_adapter.store.base import Row, Transaction
-from agent_adapter.store.calls import look_up
+from agent_adapter.store.identity import look_up
 
 if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor

@@ -1,0 +1,53 @@
+"""Operations on writes whose effect nobody knows: listed, and resolved by a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_adapter.store import ledger, limits
+from agent_adapter.store.approvals import Refusal
+from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.calls import tagged_result
+
+__all__ = ["in_doubt", "resolve"]
+
+
+def in_doubt(tx: Transaction, tenant: str | None = None) -> list[Row]:
+    """Every write that a person has to look at: begun by a dead process, or ended `unknown`."""
+    of_tenant = {} if tenant is None else {"tenant": tenant}
+    lost = tx.select(
+        "calls", of_tenant | {"state": "open", "effects": "write"}, order_by="started_at"
+    )
+    unknown = tx.select("calls", of_tenant | {"ending": "unknown"}, order_by="finished_at")
+    return [row for row in lost if not tx.is_live(row["epoch"])] + unknown
+
+
+def resolve(
+    tx: Transaction,
+    call_key: str,
+    *,
+    reviewer: str,
+    happened: bool,
+    result: tuple[str, bytes] | None = None,
+    reason: str | None = None,
+) -> Row | Refusal:
+    """A person's word on a write in doubt: it happened (with this result), or it did not."""
+    row = tx.get("calls", call_key)
+    if row is None:
+        return Refusal(reason=f"no call {call_key}")
+    open_elsewhere = row["state"] == "open" and tx.is_live(row["epoch"])
+    if open_elsewhere or (row["state"] == "done" and row["ending"] != "unknown"):
+        state = "under way" if open_elsewhere else row["ending"]
+        return Refusal(reason=f"call {call_key} is not in doubt: it is {state}", state=state)
+    ending = "ok" if happened else "aborted"
+    values: Row = {"state": "done", "ending": ending, "finished_at": tx.now, "epoch": tx.epoch}
+    values |= {"error_kind": None, "error_text": None}
+    facts: dict[str, Any] = {"ending": ending, "reviewer": reviewer, "reason": reason}
+    if result is not None:
+        values["result"] = f"{call_key}.result"
+        data = tagged_result(*result)
+        facts["result"] = ledger.put_payload(tx, values["result"], row["run_id"], data)
+    tx.update("calls", {"call_key": call_key}, values)
+    ledger.append(tx, row["run_id"], "resolved", call_key, facts)
+    limits.settle(tx, call_key)
+    return row | values

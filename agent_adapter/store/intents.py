@@ -1,0 +1,88 @@
+"""What the store is told about a call, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agent_adapter.core.types import RunLimits
+from agent_adapter.store.approvals import Refusal
+from agent_adapter.store.base import Row
+
+__all__ = ["Begun", "Found", "Intent", "Outcome", "Reserve"]
+
+Found = Literal["recorded", "running", "in-flight", "in-doubt", "unknown", "again"]
+"""What an identity's row says: ended; under way here; elsewhere; lost; unclear; to be run again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """One call about to begin; `arguments` is the JSON that the ledger keeps.
+
+    `call_key` and `n` are set where the identity is already bound (an approved record, a call that
+    has sub-runs). `accepted` are the keys of earlier writes that a person agreed to add to.
+    `approval` are facts for the ledger: who approved, when, in which record.
+    """
+
+    run_id: str
+    tool: str
+    digest: str
+    effects: str
+    fingerprint: str
+    arguments: bytes
+    call_key: str | None = None
+    n: int | None = None
+    tenant: str = ""
+    thread_id: str | None = None
+    principal: str | None = None
+    attempt: int = 1
+    reexecutes: bool = False
+    call_id: str | None = None
+    parent_call_key: str | None = None
+    cost: float = 0.0
+    once_key: str | None = None
+    accepted: frozenset[str] = frozenset()
+    approval: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserve:
+    """The limits that hold, and the run over which they are counted."""
+
+    limits: RunLimits
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """What `begin_call` found or did.
+
+    `state`: `started` (the intent is written), a `Found` about the earlier call in `row`,
+    `repeats` (writes in `rows` are unclear), `diverges` (writes in `rows` were not issued again),
+    `refused` (the approval could not be taken), `limit`, `stopped` or `stale`; `reason` says more.
+    """
+
+    state: (
+        Found
+        | Literal["started", "repeats", "diverges", "refused", "limit", "stopped", "stale", "new"]
+    )
+    call_key: str = ""
+    n: int = 0
+    row: Row | None = None
+    rows: tuple[Row, ...] = ()
+    reason: str = ""
+    refusal: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a call ended; `result` is the encoded value under `tag`."""
+
+    call_key: str
+    run_id: str
+    ending: Literal["ok", "no-effect", "unknown", "aborted", "failed"]
+    tag: str = ""
+    result: bytes | None = None
+    error_kind: str | None = None
+    error_text: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
