@@ -173,11 +173,19 @@ def _call(spec: ToolSpec, runner: ToolRunner, tokens: dict[_Key, Any]) -> _Execu
     from ag2.exceptions import HumanInputError
 
     run_spec = runner.run_spec
+    known: tuple[Any, str] = (None, "")
 
     async def call(event: ToolCallEvent, context: Context) -> ToolResultEvent:
+        nonlocal known
         try:
             args = _arguments(spec, event)
-            ctx = _bind(event, str(context.stream.id))
+            stream_id = context.stream.id
+            stream = known
+            if (
+                stream[0] is not stream_id
+            ):  # a turn's calls share the object; writing it out is dear
+                known = stream = (stream_id, str(stream_id))
+            ctx = _bind(event, stream[1])
             if tokens:
                 ctx.approval = tokens.pop((ctx.run_id or "", event.id, id(event)), None)
             value = await run_spec(spec, args, ctx, call_id=ctx.call_id)

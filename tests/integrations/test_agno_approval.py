@@ -16,7 +16,7 @@ from agno.run.requirement import RunRequirement
 from agno.team import Team
 
 import agent_adapter as aa
-from agent_adapter.integrations import agno as bridge
+from agent_adapter.integrations._agno_pauses import PASSED
 from agent_adapter.integrations.agno import (
     agno_function,
     agno_functions,
@@ -48,9 +48,9 @@ async def _paused(shop: Shop, *turns: Any) -> tuple[Agent, Any]:
 @pytest.fixture(autouse=True)
 def _no_token_is_left() -> Any:
     """Whatever a test does, no token outlives the calls it was given for, unless it says so."""
-    bridge._PASSED.held.clear()
+    PASSED.held.clear()
     yield
-    assert not bridge._PASSED.held
+    assert not PASSED.held
 
 
 # Case by case
@@ -117,7 +117,7 @@ async def test_arguments_edited_after_the_confirmation_have_no_token() -> None:
     await agent.acontinue_run(run_response=output)
     assert error_of(agent)["kind"] == "approval-denied"
     assert not shop.ran
-    bridge._PASSED.held.clear()
+    PASSED.held.clear()
 
 
 async def test_another_tool_call_id_has_no_token() -> None:
@@ -129,7 +129,7 @@ async def test_another_tool_call_id_has_no_token() -> None:
     await agent.acontinue_run(run_response=output)
     assert error_of(agent, "c2")["kind"] == "approval-denied"
     assert not shop.ran
-    bridge._PASSED.held.clear()
+    PASSED.held.clear()
 
 
 async def test_a_replayed_requirement_does_not_run_again() -> None:
@@ -401,7 +401,7 @@ async def test_the_token_of_one_run_is_nothing_in_another() -> None:
     await agent.acontinue_run(run_response=second)
     assert error_of(agent)["kind"] == "approval-denied"
     assert not shop.ran
-    bridge._PASSED.held.clear()
+    PASSED.held.clear()
 
 
 async def test_a_serialised_pause_is_resolved_like_the_original() -> None:

@@ -1,0 +1,203 @@
+"""Agno's pauses: each confirmation is asked about, and only then is any of them settled."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, ref
+
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.errors import (
+    MODEL_VISIBLE_ERRORS,
+    ApprovalPending,
+    ToolNotFound,
+    model_visible_error,
+)
+from agent_adapter.exec.defaults import runner_for
+from agent_adapter.exec.gate import Gate
+from agent_adapter.integrations._agno_calls import CallKey, Held, TokenBook, as_sent, rewritten
+from agent_adapter.integrations._surface import require_port
+
+if TYPE_CHECKING:
+    from agno.models.response import ToolExecution
+    from agno.run.agent import RunOutput
+    from agno.run.requirement import RunRequirement
+    from agno.run.team import TeamRunOutput
+
+    from agent_adapter.core.ports import ApprovalPort, ToolRunner
+    from agent_adapter.core.registry import ToolRegistry
+    from agent_adapter.core.tool import ToolSpec
+    from agent_adapter.exec.gate import Grant
+
+__all__ = ["EXPORTED_BY", "PASSED", "resolve_requirements"]
+
+# The runner that last exported a tool: a pause does not say whose it is. Weak on both sides,
+# because a runner keeps its registry and thereby the tool.
+EXPORTED_BY: WeakKeyDictionary[ToolSpec, ref[ToolRunner]] = WeakKeyDictionary()
+
+PASSED = TokenBook()
+"""The approvals of confirmed calls that Agno has not run yet."""
+
+
+async def resolve_requirements(
+    output: RunOutput | TeamRunOutput,
+    port: ApprovalPort,
+    registry: ToolRegistry,
+    *,
+    allow_edits: bool = False,
+) -> None:
+    """Confirm or reject each confirmation that `output` paused on, as `port` decides.
+
+    First every call is asked about; only when all are decided is any of them confirmed or
+    rejected. A confirmed call holds a one-use token, so the executor does not ask again. Other
+    kinds of requirement stay as they are, a tool that `registry` does not export to Agno is
+    rejected, and so are edited arguments unless `allow_edits`. Calling it again is harmless.
+
+    Raises:
+        ApprovalPending: some calls await a decision (`ids` names them); nothing was resolved.
+        TypeError: `port` is not an `ApprovalPort`.
+    """
+    require_port(port)
+    asked: list[_Asked] = []
+    try:
+        pending: list[ApprovalPending] = []
+        exported = {spec.name: spec for spec in registry.for_target("agno")}
+        for requirement in output.requirements or ():
+            if not requirement.needs_confirmation:
+                continue
+            try:
+                asked.append(await _ask(output, requirement, port, exported, allow_edits))
+            except ApprovalPending as exc:
+                pending.append(exc)
+        if pending:
+            raise _all_of(pending)
+        for answer in asked:
+            answer.settle(output.tools or ())
+    finally:
+        for answer in asked:
+            answer.release()
+
+
+class _Asked:
+    """What the port said about one requirement, until it is settled or released."""
+
+    __slots__ = ("_edited", "_held", "_key", "_note", "_requirement")
+
+    def __init__(
+        self,
+        requirement: RunRequirement,
+        *,
+        note: str | None = None,
+        key: CallKey = (None, None),
+        held: Held | None = None,
+        edited: dict[str, Any] | None = None,
+    ) -> None:
+        self._requirement = requirement
+        self._note = note
+        self._key = key
+        self._held = held
+        self._edited = edited
+
+    def settle(self, tools: Iterable[ToolExecution]) -> None:
+        """Confirm or reject, unless somebody else has meanwhile."""
+        requirement = self._requirement
+        if not requirement.needs_confirmation:
+            return
+        twins = _twins(requirement.tool_execution, tools)
+        if self._held is None:
+            requirement.reject(self._note)
+        else:
+            if self._held.grant.token is not None:
+                PASSED.put(self._key, self._held)
+                self._held = None
+            requirement.confirm()  # type: ignore[no-untyped-call]  # Agno leaves it untyped
+        self._record(twins)
+
+    def release(self) -> None:
+        """Drop an approval that was not handed on."""
+        if self._held is not None:
+            self._held.grant.drop()
+            self._held = None
+
+    def _record(self, twins: Iterable[ToolExecution]) -> None:
+        execution = self._requirement.tool_execution
+        if execution is None:
+            return
+        if self._edited is not None:
+            execution.tool_args = self._edited
+        for twin in twins:
+            twin.tool_args = execution.tool_args
+            twin.confirmed = execution.confirmed
+            twin.confirmation_note = execution.confirmation_note
+
+
+def _twins(execution: ToolExecution | None, tools: Iterable[ToolExecution]) -> list[ToolExecution]:
+    """The run's own records of the call: a serialised pause holds them apart from it."""
+    if execution is None:
+        return []
+    return [
+        tool
+        for tool in tools
+        if tool is not execution
+        and tool.confirmed is None
+        and (tool.tool_call_id, tool.tool_name) == (execution.tool_call_id, execution.tool_name)
+        and tool.tool_args == execution.tool_args
+    ]
+
+
+async def _ask(
+    output: RunOutput | TeamRunOutput,
+    requirement: RunRequirement,
+    port: ApprovalPort,
+    exported: Mapping[str, ToolSpec],
+    allow_edits: bool,
+) -> _Asked:
+    execution = requirement.tool_execution
+    name = (execution.tool_name if execution else None) or ""
+    spec = exported.get(name)
+    if execution is None or spec is None:
+        unknown = ToolNotFound(f"no tool {name!r} is exported to agno")
+        return _Asked(requirement, note=_shown(unknown))
+    native = execution.tool_args or {}
+    # In a team the tool runs under its member's run.
+    run_id = requirement.member_run_id or output.run_id
+    call_id = execution.tool_call_id
+    paused = requirement._member_run_response or output
+    ctx = ToolContext(call_id, run_id, output.session_id, bound_by="agno", reexecutes=True)
+    gate = Gate(_runner_of(spec), port)
+    try:
+        args = as_sent(native, call_id, name, getattr(paused, "messages", None))
+        grant = await gate.ask(spec, copy.deepcopy(args), ctx, edits_allowed=allow_edits)
+    except MODEL_VISIBLE_ERRORS as exc:
+        return _Asked(requirement, note=_shown(exc))
+    edited = _edited(grant)
+    held = Held(spec, native if edited is None else rewritten(edited), args, grant)
+    return _Asked(requirement, key=(run_id, call_id), held=held, edited=edited)
+
+
+def _edited(grant: Grant) -> dict[str, Any] | None:
+    """A reviewer's edits as Agno's record can show them; they run as bound, shown or not."""
+    if grant.decision is None or grant.decision.arguments is None:
+        return None
+    try:
+        edited: dict[str, Any] = json.loads(json.dumps(dict(grant.decision.arguments)))
+    except (TypeError, ValueError):
+        return None
+    return edited
+
+
+def _runner_of(spec: ToolSpec) -> ToolRunner:
+    reference = EXPORTED_BY.get(spec)
+    return runner_for(reference() if reference else None)
+
+
+def _all_of(pending: list[ApprovalPending]) -> ApprovalPending:
+    ids = list(dict.fromkeys(record for exc in pending for record in exc.ids))
+    times = [exc.expires_at for exc in pending if exc.expires_at is not None]
+    return ApprovalPending(ids[0], min(times, default=None), ids=ids)
+
+
+def _shown(error: Exception) -> str:
+    return json.dumps(model_visible_error(error), ensure_ascii=False)
