@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -10,7 +10,17 @@ if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 
-__all__ = ["ApprovalPort", "Clock", "Hook", "HookCall", "NewId", "ToolRunner"]
+__all__ = [
+    "AgentDriver",
+    "ApprovalPort",
+    "Clock",
+    "Hook",
+    "HookCall",
+    "NewId",
+    "SeenMessage",
+    "ToolRunner",
+    "TurnView",
+]
 
 Clock = Callable[[], float]
 """Seconds since the epoch."""
@@ -65,4 +75,68 @@ class Hook(Protocol):
 
     def after(self, call: HookCall, result: Any) -> Any:
         """The result to hand out, usually `result` itself."""
+        ...
+
+
+class SeenMessage(Protocol):
+    """One message of a channel as a participant sees it.
+
+    `own` says that the participant wrote it; a `summary` stands for older ones that are not shown.
+    """
+
+    @property
+    def text(self) -> str:
+        """Ready to be shown: it names its sender where that matters."""
+        ...
+
+    @property
+    def own(self) -> bool:
+        """Whether the participant wrote it itself."""
+        ...
+
+    @property
+    def summary(self) -> bool:
+        """Whether it stands for older messages."""
+        ...
+
+
+class TurnView(Protocol):
+    """What a driver reads of one turn; `agent_adapter.network.turn.Turn` is one.
+
+    `executor` runs the round's tool calls, `channel` and `state()` are what tools receive by
+    injection, `tools` are added to the agent's own for this round.
+    """
+
+    turn_id: str
+    channel_id: str
+    agent_id: str
+    agent_name: str
+    attempt: int
+    messages: Sequence[Any]
+    input_text: str
+    metadata: Any
+    tools: Sequence[Any]
+    executor: Any
+    channel: Any
+    agent_client: Any
+    hub_client: Any
+
+    def state(self) -> Any:
+        """The channel's folded state, with what this round has changed."""
+        ...
+
+
+@runtime_checkable
+class AgentDriver(Protocol):
+    """An integration that can run its framework's agents as participants of a channel."""
+
+    def drives(self, agent: Any) -> bool:
+        """Whether `agent` is one of this framework's; looks at its type and imports nothing."""
+        ...
+
+    async def drive(self, agent: Any, turn: TurnView) -> Any:
+        """Run one round of `agent` and give an `agent_adapter.flow.reply.Reply`.
+
+        Every tool call of the round belongs to the turn. What the agent raises is raised.
+        """
         ...

@@ -45,6 +45,8 @@ def replayed(call: Call, found: Recorded) -> Any:
     ctx = call.ctx
     ids = (call.spec.name, ctx.call_id, ctx.run_id, found.row["call_key"])
     call.executor.watchers.emit(CallReplayed(*ids))
+    if call.scope is not None and call.scope.replayed is not None:
+        call.scope.replayed(found.row["call_key"])
     return found.value
 
 
@@ -107,9 +109,12 @@ async def _run_unbegun(call: Call, plan: Plan) -> Any:
         if plan.after or plan.marks or call.scope is not None:
             value = await _released(call, plan, value)
     except BaseException as exc:
-        record.post_read(call, intent, record.outcome_of(call, error=exc))
+        record.post_read(call, intent or call.intent(), record.outcome_of(call, error=exc))
         raise
-    record.post_read(call, intent, record.outcome_of(call, value))
+    if intent is None:
+        record.post_flat_read(call, value)
+    else:
+        record.post_read(call, intent, record.outcome_of(call, value))
     return value
 
 

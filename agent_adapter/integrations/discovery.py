@@ -12,9 +12,10 @@ from typing import Any
 
 from agent_adapter import integrations as _package
 from agent_adapter.core.errors import IntegrationError
+from agent_adapter.core.ports import AgentDriver
 from agent_adapter.integrations.base import Integration, check_requirements
 
-__all__ = ["GROUP", "available_integrations", "get_integration"]
+__all__ = ["GROUP", "available_integrations", "driver_for", "get_integration"]
 
 GROUP = "agent_adapter.integrations"
 """The entry-point group that plug-ins register in."""
@@ -57,6 +58,14 @@ def get_integration(name: str) -> Integration:
         raise IntegrationError(_unknown(name, found))
     check_requirements(integration)
     return integration
+
+
+def driver_for(agent: Any) -> AgentDriver | None:
+    """The first integration that drives `agent` in a channel; `None` where none does."""
+    for integration in _look_up(refresh=False).integrations.values():
+        if isinstance(integration, AgentDriver) and integration.drives(agent):
+            return integration
+    return None
 
 
 def _look_up(refresh: bool) -> _Found:

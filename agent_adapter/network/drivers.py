@@ -1,0 +1,102 @@
+"""Who runs a participant's rounds: its framework's integration, or itself, if a function."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from agent_adapter.core.errors import NetworkError
+from agent_adapter.core.routing import Finish, Handoff
+from agent_adapter.flow.routing import RoundCall
+from agent_adapter.network.rounds import Drive
+from agent_adapter.network.turn import Reply, Turn
+
+__all__ = ["drive_function", "driver_for", "is_function"]
+
+
+def driver_for(agent: Any) -> Drive:
+    """What runs the rounds of `agent`: a framework's agent, or a function.
+
+    `NetworkError` names what can take part where `agent` is neither.
+    """
+    if is_function(agent):
+        return drive_function
+    from agent_adapter.integrations import discovery
+
+    driver = discovery.driver_for(agent)
+    if driver is not None:
+        return driver.drive
+    kind = f"{type(agent).__module__}.{type(agent).__qualname__}"
+    raise NetworkError(
+        f"a {kind} cannot take part in a channel: give an agent of an installed framework that has "
+        "a driver, or a function `async def participant(turn)` or `def participant(text)`; people "
+        "join with register_human"
+    )
+
+
+def is_function(agent: Any) -> bool:
+    """Whether `agent` is a function, a method or the like, and no class."""
+    return inspect.isroutine(agent) or _is_partial(agent)
+
+
+async def drive_function(function: Callable[..., Any], turn: Turn) -> Reply:
+    """One round of a function participant.
+
+    A parameter named `turn`, or annotated with `Turn`, receives the turn; any other the text of
+    the message that it answers. It gives a text, a `Handoff`, a `Finish`, a `Reply`, or `None` for
+    a silent round. Functions that are not async run in a worker thread.
+    """
+    arguments = (_argument(function, turn),) if _takes_one(function) else ()
+    if inspect.iscoroutinefunction(_inner(function)):
+        given = await function(*arguments)
+    else:
+        given = await asyncio.to_thread(function, *arguments)
+        given = await given if inspect.isawaitable(given) else given
+    return _reply(function, turn, given)
+
+
+def _reply(function: Callable[..., Any], turn: Turn, given: Any) -> Reply:
+    calls = list(turn.calls)
+    if isinstance(given, Reply):
+        return Reply(given.body, [*calls, *given.calls])
+    if isinstance(given, (Handoff, Finish)):
+        # What the function itself returns is its decision; the calls it made led to it.
+        return Reply("", [RoundCall(tool=_name(function), result=given), *calls])
+    if given is None or isinstance(given, str):
+        return Reply(given or "", calls)
+    raise NetworkError(
+        f"the participant {_name(function)} gave a {type(given).__name__}; give a text, a Handoff, "
+        "a Finish, a Reply, or None"
+    )
+
+
+def _argument(function: Callable[..., Any], turn: Turn) -> Any:
+    parameter = _parameters(function)[0]
+    annotated = parameter.annotation is Turn or parameter.annotation in ("Turn", "network.Turn")
+    return turn if annotated or parameter.name == "turn" else turn.input_text
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    return bool(_parameters(function))
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return [inspect.Parameter("text", inspect.Parameter.POSITIONAL_ONLY)]
+
+
+def _is_partial(agent: Any) -> bool:
+    return isinstance(agent, functools.partial)
+
+
+def _inner(function: Any) -> Any:
+    return function.func if isinstance(function, functools.partial) else function
+
+
+def _name(function: Any) -> str:
+    return str(getattr(_inner(function), "__name__", "participant"))

@@ -1,0 +1,97 @@
+"""One round: the driver runs, then the turn ends, waits for a person, or counts a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from agent_adapter.core.errors import (
+    AgentAdapterError,
+    ApprovalPending,
+    ProtocolError,
+    ToolError,
+    ToolInDoubt,
+)
+from agent_adapter.flow.envelope import EV_PACKET, EV_TEXT, Envelope
+from agent_adapter.flow.routing import packet_data, round_routing
+from agent_adapter.flow.state import WorkflowState
+from agent_adapter.network.turn import Reply, Turn
+
+__all__ = ["Drive", "round_envelope", "run_round"]
+
+Drive = Callable[[Any, Turn], Awaitable[Reply]]
+"""Runs one round of an agent: `await drive(agent, turn)`."""
+
+
+async def run_round(agent: Any, turn: Turn, drive: Drive) -> None:
+    """Run the round and tell the hub how it ended; only cancellation leaves it open.
+
+    A round in which a call waits for a person writes no packet: the turn is parked, and is run
+    again when the person has decided. Errors of the hub itself are raised.
+    """
+    reply: Reply | None = None
+    error: Exception | None = None
+    async with turn.scope() as scope:
+        try:
+            reply = await drive(agent, turn)
+        except Exception as exc:
+            error = exc
+    waits_for = _waits_for([*scope.blocked, *_blocking(error)])
+    if waits_for:
+        await turn.port.park(waits_for)
+        return
+    packet: Envelope | None = None
+    if reply is not None:
+        try:
+            packet = round_envelope(turn, reply)
+        except (ProtocolError, ToolError) as exc:
+            error = exc
+    if error is not None:
+        await turn.port.fail(error)
+        return
+    await turn.port.finish(packet, turn.adopted)
+
+
+def round_envelope(turn: Turn, reply: Reply) -> Envelope | None:
+    """The one envelope that the round sends; `None` for a silent round.
+
+    In a workflow channel it is a packet, in others a text. `ProtocolError` names a handoff to
+    somebody who is not in the channel.
+    """
+    event_type, data = EV_PACKET, _packet_of(turn, reply)
+    if not isinstance(turn.state(), WorkflowState):
+        event_type, data = EV_TEXT, ({"text": reply.body} if reply.body else None)
+    if data is None:
+        return None
+    return Envelope(
+        turn.channel_id,
+        turn.agent_id,
+        None,
+        event_type,
+        data,
+        causation_id=turn.trigger.envelope_id if turn.trigger is not None else None,
+        idempotency_key=turn.turn_id,
+    )
+
+
+def _packet_of(turn: Turn, reply: Reply) -> dict[str, Any] | None:
+    try:
+        routing = round_routing(reply.calls, turn.tool_names, turn.participants)
+    except ToolError as exc:
+        raise ProtocolError(str(exc)) from exc
+    return packet_data(routing, reply.body)
+
+
+def _blocking(error: Exception | None) -> list[AgentAdapterError]:
+    return [error] if isinstance(error, (ApprovalPending, ToolInDoubt)) else []
+
+
+def _waits_for(blocked: Iterable[AgentAdapterError]) -> list[str]:
+    """The approvals and calls that a person must decide, each once."""
+    ids: list[str] = []
+    for error in blocked:
+        if isinstance(error, ApprovalPending):
+            ids.extend(error.ids)
+        elif isinstance(error, ToolInDoubt) and error.call_key is not None:
+            ids.append(error.call_key)
+    return list(dict.fromkeys(ids))

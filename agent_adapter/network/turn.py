@@ -1,0 +1,259 @@
+"""`Turn`: one round of one participant, with everything a driver may read or do in it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agent_adapter.core.errors import GuardrailBlocked, ToolError, ToolNotFound
+from agent_adapter.core.routing import Handoff
+from agent_adapter.core.tool import spec_of
+from agent_adapter.exec.around import AROUND, RunScope
+from agent_adapter.flow.compiled import compile_graph
+from agent_adapter.flow.context_vars import applied
+from agent_adapter.flow.reply import Reply
+from agent_adapter.flow.routing import RoundCall, resolved_handoff
+from agent_adapter.flow.state import WorkflowState
+from agent_adapter.network.turn_channel import TurnChannel
+
+if TYPE_CHECKING:
+    from agent_adapter.core.registry import ToolRegistry
+    from agent_adapter.core.tool import ToolSpec
+    from agent_adapter.exec.executor import Executor
+    from agent_adapter.exec.hooks import HookView
+    from agent_adapter.flow.envelope import Envelope
+
+__all__ = ["Reply", "Staged", "Turn", "TurnPort", "ViewMessage"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewMessage:
+    """One message as a participant sees it; `own` says that the participant wrote it itself.
+
+    `text` is ready to be shown: in a channel of several it names its sender where `own` is false.
+    A `summary` stands for older messages that are not shown, and has no sender.
+    """
+
+    text: str
+    sender_id: str = ""
+    sender_name: str = ""
+    own: bool = False
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """A change that a round made before its packet: `{"set", "delete"}` or `{"close": reason}`.
+
+    `call_key` names the tool call that made it, outermost first where one call is inside another,
+    joined by `/`; it is `None` outside of any tool.
+    """
+
+    call_key: str | None
+    body: Mapping[str, Any]
+
+
+class TurnPort(Protocol):
+    """How a round reaches the hub; each write is refused when another attempt has begun."""
+
+    async def stage(self, staged: Staged) -> None:
+        """Keep a change of this attempt durably, in the order of the calls."""
+        ...
+
+    async def finish(self, packet: Envelope | None, adopted: Sequence[str]) -> None:
+        """End the turn with `packet`, or without one; `None` is a silent round.
+
+        Of the changes that earlier attempts staged, those whose `call_key` is in `adopted` count.
+        """
+        ...
+
+    async def park(self, waits_for: Sequence[str]) -> None:
+        """Set the turn aside until one of these approvals or calls is decided."""
+        ...
+
+    async def fail(self, error: BaseException) -> None:
+        """Count a failed attempt; the turn is tried again later, or its channel closes."""
+        ...
+
+
+class Turn:
+    """One round of one participant: what it sees, and what it may do to its channel.
+
+    Attributes:
+        turn_id: the run that the round's tool calls belong to.
+        channel_id: the channel.
+        agent_id: whose turn it is; `agent_name` is the Passport name.
+        attempt: 1, or higher when the round is run again.
+        trigger: the envelope that it answers; `None` for a channel's first turn.
+        messages: the view of the channel before the trigger, oldest first.
+        input_text: the trigger as the participant is to read it.
+        metadata: the channel's metadata.
+        participants: ids of the channel's participants by Passport name.
+        executor: runs the round's tool calls.
+        channel: the channel, bound to the turn; see `TurnChannel`.
+        tools: native tools or specs that the channel adds to the participant's own.
+        agent_client: the participant's client; `hub_client` is what that was registered with.
+        calls: the tool calls that went through `call`, in order.
+    """
+
+    def __init__(
+        self,
+        *,
+        turn_id: str,
+        channel_id: str,
+        agent_id: str,
+        agent_name: str,
+        state: Any,
+        participants: Mapping[str, str],
+        executor: Executor,
+        port: TurnPort,
+        attempt: int = 1,
+        trigger: Envelope | None = None,
+        messages: Sequence[ViewMessage] = (),
+        input_text: str = "",
+        metadata: Any = None,
+        tools: Sequence[Any] = (),
+        agent_client: Any = None,
+        hub_client: Any = None,
+        staged_before: Iterable[Staged] = (),
+        tenant: str = "",
+    ) -> None:
+        self.turn_id = turn_id
+        self.channel_id = channel_id
+        self.agent_id = agent_id
+        self.agent_name = agent_name
+        self.participants = dict(participants)
+        self.executor: Any = executor
+        self.port = port
+        self.attempt = attempt
+        self.trigger = trigger
+        self.messages: Sequence[Any] = tuple(messages)
+        self.input_text = input_text
+        self.metadata = metadata
+        self.tools: Sequence[Any] = tuple(tools)
+        self.agent_client = agent_client
+        self.hub_client = hub_client
+        self.tenant = tenant
+        self.calls: list[RoundCall] = []
+        self.adopted: list[str] = []
+        self.channel: Any = TurnChannel(self)
+        self._state = state
+        self._changes: list[Mapping[str, Any]] = []
+        self._staged_before = tuple(staged_before)
+
+    def state(self) -> Any:
+        """The channel's folded state with what this round has changed so far; a copy."""
+        if not isinstance(self._state, WorkflowState):
+            return copy.copy(self._state)
+        state = WorkflowState.from_dict(
+            self._state.to_dict(graph=False), graph_data=self._state.graph_data
+        )
+        for change in self._changes:
+            state.context_vars = applied(change, state.context_vars)
+        return state
+
+    @property
+    def context_vars(self) -> dict[str, Any]:
+        """The channel's variables with this round's changes; empty where it has none."""
+        found: dict[str, Any] = getattr(self.state(), "context_vars", {})
+        return found
+
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """Tools whose calls route a turn of this channel."""
+        graph = getattr(self._state, "graph_data", None)
+        return compile_graph(graph).tool_names if graph else frozenset()
+
+    async def stage(self, body: Mapping[str, Any]) -> None:
+        """Keep a change that belongs to this round; its tools see it at once."""
+        await self.port.stage(Staged(call_key=_calls_around(), body=body))
+        if "close" not in body:
+            self._changes.append(body)
+
+    async def call(self, tool: Any, /, **arguments: Any) -> Any:
+        """Run one tool in this turn: at most once, whatever the round's number of attempts.
+
+        `tool` is a tool function, a `ToolSpec` or a name in the executor's registry. A result that
+        routes, or a tool that the graph names, routes the turn.
+        """
+        spec = self._spec(tool)
+        try:
+            result = await self.executor.run_spec(spec, arguments)
+        except BaseException:
+            self.calls.append(RoundCall(tool=spec.name, ok=False, arguments=arguments))
+            raise
+        self.calls.append(RoundCall(tool=spec.name, result=result, arguments=arguments))
+        return result
+
+    @asynccontextmanager
+    async def scope(self) -> AsyncIterator[RunScope]:
+        """Every tool call inside it belongs to this turn, whatever framework or executor runs it.
+
+        What it gives has the `blocked` calls: those that wait for a person.
+        """
+        scope = RunScope(
+            run_id=self.turn_id,
+            thread_id=self.channel_id,
+            tenant=self.tenant,
+            attempt=self.attempt,
+            overrides=True,
+            extras={"channel": self.channel, "channel_state": self.state, "turn": self},
+            guards=(_HandoffGuard(self.participants),),
+            replayed=self._adopt,
+        )
+        token = AROUND.set(scope)
+        try:
+            yield scope
+        finally:
+            AROUND.reset(token)
+
+    def _adopt(self, call_key: str) -> None:
+        """A recorded call was handed out again: what it had staged counts again."""
+        for staged in self._staged_before:
+            path = staged.call_key or ""
+            if call_key not in path.split("/"):
+                continue
+            if "close" not in staged.body:
+                self._changes.append(staged.body)
+            if path not in self.adopted:
+                self.adopted.append(path)
+
+    def _spec(self, tool: Any) -> ToolSpec:
+        if not isinstance(tool, str):
+            return spec_of(tool)
+        registry: ToolRegistry | None = self.executor.registry
+        if registry is None:
+            raise ToolNotFound(f"{tool}: this hub's executor has no registry; pass the tool itself")
+        return registry.get(tool)
+
+
+class _HandoffGuard:
+    """Refuses a `Handoff` to nobody, while the round can still do something else."""
+
+    __slots__ = ("_participants",)
+
+    def __init__(self, participants: Mapping[str, str]) -> None:
+        self._participants = participants
+
+    def after(self, call: HookView, result: Any) -> Any:
+        """`result`; `GuardrailBlocked` names the participants where its target is none."""
+        for part in result if isinstance(result, (list, tuple)) else (result,):
+            if isinstance(part, Handoff):
+                try:
+                    resolved_handoff(part.target, self._participants)
+                except ToolError as exc:
+                    raise GuardrailBlocked(str(exc)) from None
+        return result
+
+
+def _calls_around() -> str | None:
+    """The keys of the tool calls around, outermost first."""
+    around: Any = AROUND.get()
+    keys: list[str] = []
+    while around is not None and not isinstance(around, RunScope):
+        keys.append(around.key())
+        around = around.parent
+    return "/".join(reversed(keys)) or None
