@@ -1,0 +1,1 @@
+"""Durable channels whose turns a hub governs."""

@@ -1,0 +1,267 @@
+"""What a type of channel is made of: pure code over metadata, an envelope and a folded state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agent_adapter.core.errors import ProtocolError
+from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_TEXT, Envelope, envelope_problems
+from agent_adapter.flow.routing import RoundCall
+from agent_adapter.network.channel import ChannelManifest, ChannelMetadata, ChannelState
+from agent_adapter.network.views import ViewPolicy
+
+__all__ = [
+    "HUB_EVENTS",
+    "AdapterResult",
+    "AdapterState",
+    "ChannelAdapter",
+    "ExpectedTurn",
+    "TextChannelAdapter",
+    "check_message",
+    "text_of",
+]
+
+HUB_EVENTS = "ag2.channel."
+"""Events whose names begin so are written by the hub alone."""
+
+AdapterState = Any
+"""The folded state of a channel; only its own adapter looks into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterResult:
+    """What follows from an accepted envelope; `None` leaves the channel as it is."""
+
+    next_state: ChannelState | None = None
+    auto_close_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedTurn:
+    """Whose turn it is, and which envelope made it so (`None` at the beginning)."""
+
+    agent_id: str
+    triggering_envelope_id: str | None = None
+
+
+class ChannelAdapter(Protocol):
+    """One type of channel: no state of its own, no I/O, the same answer to the same question."""
+
+    @property
+    def manifest(self) -> ChannelManifest:
+        """The type as data; `(type, version)` is where the adapter is found."""
+        ...
+
+    def validate_create(self, metadata: ChannelMetadata) -> None:
+        """`ProtocolError` for a channel that cannot be: its participants, roles or knobs."""
+        ...
+
+    def initial_state(self, metadata: ChannelMetadata) -> AdapterState:
+        """The state before the first envelope."""
+        ...
+
+    def validate_send(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: AdapterState
+    ) -> None:
+        """`ProtocolError` for an envelope that may not come now; `state` is that before it."""
+        ...
+
+    def fold(self, envelope: Envelope, state: AdapterState) -> AdapterState:
+        """The state after `envelope`; `state` itself stays as it is."""
+        ...
+
+    def on_accepted(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: AdapterState
+    ) -> AdapterResult:
+        """What follows from `envelope`; `state` is that after it."""
+        ...
+
+    def expected_next(self, metadata: ChannelMetadata, state: AdapterState) -> ExpectedTurn | None:
+        """Who alone may take the next turn; `None` where nobody, or everybody, may."""
+        ...
+
+    def next_turn(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: AdapterState
+    ) -> ExpectedTurn | None:
+        """Whom `envelope` gives a turn to; `state` is that after it.
+
+        It is `expected_next` where turns have an order. In a free channel it is whoever was
+        spoken to, who may answer and need not.
+        """
+        ...
+
+    def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
+        """What a participant sees unless it asks for something else."""
+        ...
+
+    def render_envelope(self, envelope: Envelope) -> str | None:
+        """The text of `envelope` as a speaker reads it; `None` where there is none."""
+        ...
+
+    def tools_for(
+        self, client: Any, metadata: ChannelMetadata, state: AdapterState, participant_id: str
+    ) -> list[Any]:
+        """Tools that this type of channel gives a speaker for its turn."""
+        ...
+
+    def build_round_envelope(
+        self,
+        metadata: ChannelMetadata,
+        sender_id: str,
+        body: str,
+        calls: Iterable[RoundCall],
+        state: AdapterState,
+        *,
+        causation_id: str | None = None,
+    ) -> Envelope | None:
+        """The envelope of a speaker's whole round; `None` for a silent one.
+
+        `ToolError` for a handoff to somebody who does not take part.
+        """
+        ...
+
+    def build_text_envelope(
+        self,
+        channel_id: str,
+        sender_id: str,
+        text: str,
+        *,
+        audience: Sequence[str] | None = None,
+        causation_id: str | None = None,
+    ) -> Envelope:
+        """A text as this type of channel sends it."""
+        ...
+
+    def state_to_dict(self, state: AdapterState) -> dict[str, Any]:
+        """The state as JSON, without what the metadata holds already."""
+        ...
+
+    def state_from_dict(self, metadata: ChannelMetadata, data: Mapping[str, Any]) -> AdapterState:
+        """The state that `state_to_dict` wrote."""
+        ...
+
+
+def text_of(envelope: Envelope) -> str | None:
+    """The text of an `EV_TEXT`; `None` for anything else."""
+    text = envelope.event_data.get("text") if envelope.event_type == EV_TEXT else None
+    return text if isinstance(text, str) and text else None
+
+
+def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
+    """Refuse what no type of channel takes from a participant.
+
+    `ProtocolError` for a stranger, for an event that only the hub writes, for a malformed one, and
+    for an audience with strangers in it.
+    """
+    ids = metadata.participant_ids()
+    if envelope.sender_id not in ids:
+        raise ProtocolError(
+            f"{envelope.sender_id!r} does not take part in {_channel(metadata)} of "
+            f"{', '.join(metadata.names().values())}"
+        )
+    if envelope.event_type.startswith(HUB_EVENTS):
+        raise ProtocolError(
+            f"{envelope.event_type!r} is written by the hub alone; answer an invitation, or close "
+            "the channel, through the client's methods"
+        )
+    strangers = [item for item in envelope.audience or () if item not in ids]
+    if strangers:
+        raise ProtocolError(
+            f"the audience has {', '.join(map(repr, strangers))}, who takes no part in "
+            f"{_channel(metadata)}; its participants' ids are {', '.join(ids)}"
+        )
+    problems = envelope_problems(envelope)
+    if envelope.event_type == EV_TEXT and not isinstance(envelope.event_data.get("text"), str):
+        problems.append('event_data is {"text": …}, a text')
+    if problems:
+        raise ProtocolError(f"the {envelope.event_type} is malformed: {'; '.join(problems)}")
+
+
+class TextChannelAdapter:
+    """What the types of channel share whose turns are plain texts."""
+
+    manifest: ChannelManifest
+
+    def validate_create(self, metadata: ChannelMetadata) -> None:
+        """Refuse too few or too many participants, and one that is listed twice."""
+        check_participants(self.manifest, metadata)
+
+    def check_turn(self, metadata: ChannelMetadata, envelope: Envelope) -> bool:
+        """Whether `envelope` takes a turn; `ProtocolError` for what the type does not know."""
+        check_message(metadata, envelope)
+        if envelope.event_type == EV_CONTEXT_SET:
+            raise ProtocolError(
+                f"{_channel(metadata)} has no variables; only a 'workflow' channel takes "
+                f"{EV_CONTEXT_SET!r}"
+            )
+        return envelope.event_type == EV_TEXT
+
+    def render_envelope(self, envelope: Envelope) -> str | None:
+        """The text of an `EV_TEXT`."""
+        return text_of(envelope)
+
+    def tools_for(
+        self, client: Any, metadata: ChannelMetadata, state: AdapterState, participant_id: str
+    ) -> list[Any]:
+        """None: the answer of the round is what the participant says."""
+        return []
+
+    def build_round_envelope(
+        self,
+        metadata: ChannelMetadata,
+        sender_id: str,
+        body: str,
+        calls: Iterable[RoundCall],
+        state: AdapterState,
+        *,
+        causation_id: str | None = None,
+    ) -> Envelope | None:
+        """The body as a text; tool calls route nothing here."""
+        if not body:
+            return None
+        return self.build_text_envelope(
+            metadata.channel_id, sender_id, body, causation_id=causation_id
+        )
+
+    def build_text_envelope(
+        self,
+        channel_id: str,
+        sender_id: str,
+        text: str,
+        *,
+        audience: Sequence[str] | None = None,
+        causation_id: str | None = None,
+    ) -> Envelope:
+        """An `EV_TEXT`."""
+        return Envelope(
+            channel_id=channel_id,
+            sender_id=sender_id,
+            audience=None if audience is None else list(audience),
+            event_type=EV_TEXT,
+            event_data={"text": text},
+            causation_id=causation_id,
+        )
+
+
+def check_participants(manifest: ChannelManifest, metadata: ChannelMetadata) -> None:
+    """Refuse a number of participants that `manifest` does not allow, and one listed twice."""
+    ids, schema = metadata.participant_ids(), manifest.participants
+    twice = sorted({item for item in ids if ids.count(item) > 1})
+    if twice:
+        names = metadata.names()
+        raise ProtocolError(
+            f"{', '.join(names[item] for item in twice)} takes part twice; list each participant "
+            "once, and not the opener"
+        )
+    if len(ids) < schema.min or (schema.max is not None and len(ids) > schema.max):
+        number = f"exactly {schema.min}" if schema.max == schema.min else f"at least {schema.min}"
+        raise ProtocolError(
+            f"a {manifest.type} channel has {number} participants, the opener included, "
+            f"not {len(ids)}"
+        )
+
+
+def _channel(metadata: ChannelMetadata) -> str:
+    return f"the {metadata.manifest.type} channel {metadata.channel_id}"

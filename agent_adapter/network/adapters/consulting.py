@@ -1,0 +1,120 @@
+"""`consulting`: one question, one answer, and the channel closes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from agent_adapter.core.errors import ProtocolError
+from agent_adapter.flow.envelope import EV_TEXT, Envelope
+from agent_adapter.network.adapters.base import AdapterResult, ExpectedTurn, TextChannelAdapter
+from agent_adapter.network.channel import (
+    ChannelManifest,
+    ChannelMetadata,
+    ChannelState,
+    Expectation,
+    ParticipantSchema,
+)
+from agent_adapter.network.views import FullTranscript, ViewPolicy
+
+__all__ = ["CONSULTING_TYPE", "ConsultingAdapter", "ConsultingState"]
+
+CONSULTING_TYPE = "consulting"
+"""The name of the type."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsultingState:
+    """Whether the question and the answer have come."""
+
+    initiator_sent: bool = False
+    respondent_replied: bool = False
+    last_envelope_id: str | None = None
+
+
+class ConsultingAdapter(TextChannelAdapter):
+    """Two participants: the opener asks once, the other answers once."""
+
+    manifest = ChannelManifest(
+        type=CONSULTING_TYPE,
+        participants=ParticipantSchema(min=2, max=2, roles=["initiator", "respondent"]),
+        default_view_policy=FullTranscript.name,
+        expectations=[
+            Expectation("acks_within", "auto_close", {"seconds": 30}),
+            Expectation("reply_within", "auto_close", {"seconds": 600}),
+        ],
+    )
+
+    def initial_state(self, metadata: ChannelMetadata) -> ConsultingState:
+        """Nothing said yet."""
+        return ConsultingState()
+
+    def validate_send(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: ConsultingState
+    ) -> None:
+        """Refuse a text from whoever is not to speak now, and any after the answer."""
+        if not self.check_turn(metadata, envelope):
+            return
+        expected = self.expected_next(metadata, state)
+        if expected is None:
+            raise ProtocolError("the consulting channel expects nobody: its question is answered")
+        if envelope.sender_id != expected.agent_id:
+            names = metadata.names()
+            part = "question" if not state.initiator_sent else "answer"
+            raise ProtocolError(
+                f"the consulting channel expects the {part} of {names[expected.agent_id]} "
+                f"({expected.agent_id}), not {names[envelope.sender_id]} ({envelope.sender_id})"
+            )
+
+    def fold(self, envelope: Envelope, state: ConsultingState) -> ConsultingState:
+        """One text is the question, the next the answer."""
+        if envelope.event_type != EV_TEXT:
+            return state
+        return ConsultingState(
+            initiator_sent=True,
+            respondent_replied=state.initiator_sent,
+            last_envelope_id=envelope.envelope_id,
+        )
+
+    def on_accepted(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: ConsultingState
+    ) -> AdapterResult:
+        """The answer closes the channel."""
+        if envelope.event_type == EV_TEXT and state.respondent_replied:
+            return AdapterResult(ChannelState.CLOSED, "consulting_complete")
+        return AdapterResult()
+
+    def expected_next(
+        self, metadata: ChannelMetadata, state: ConsultingState
+    ) -> ExpectedTurn | None:
+        """The opener, then the other, then nobody."""
+        if state.respondent_replied:
+            return None
+        asks, answers = _opener_first(metadata)
+        return ExpectedTurn(answers if state.initiator_sent else asks, state.last_envelope_id)
+
+    def next_turn(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: ConsultingState
+    ) -> ExpectedTurn | None:
+        """Whoever is expected next."""
+        return self.expected_next(metadata, state)
+
+    def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
+        """All of it: there are two messages."""
+        return FullTranscript()
+
+    def state_to_dict(self, state: ConsultingState) -> dict[str, Any]:
+        """The fields of the state."""
+        return asdict(state)
+
+    def state_from_dict(
+        self, metadata: ChannelMetadata, data: Mapping[str, Any]
+    ) -> ConsultingState:
+        """The state that `state_to_dict` wrote."""
+        return ConsultingState(**data)
+
+
+def _opener_first(metadata: ChannelMetadata) -> tuple[str, str]:
+    first, second = metadata.participant_ids()
+    return (first, second) if first == metadata.creator_id else (second, first)

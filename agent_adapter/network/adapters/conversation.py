@@ -1,0 +1,97 @@
+"""`conversation`: two participants who speak when they like, until one of them closes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from agent_adapter.flow.envelope import EV_TEXT, Envelope, visible_to
+from agent_adapter.network.adapters.base import AdapterResult, ExpectedTurn, TextChannelAdapter
+from agent_adapter.network.channel import (
+    ChannelManifest,
+    ChannelMetadata,
+    Expectation,
+    ParticipantSchema,
+)
+from agent_adapter.network.views import ViewPolicy, WindowedSummary
+
+__all__ = ["CONVERSATION_TYPE", "ConversationAdapter", "ConversationState"]
+
+CONVERSATION_TYPE = "conversation"
+"""The name of the type."""
+
+_RECENT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationState:
+    """How many texts there were, and who spoke last."""
+
+    turn_count: int = 0
+    last_speaker_id: str | None = None
+    last_envelope_id: str | None = None
+
+
+class ConversationAdapter(TextChannelAdapter):
+    """Two participants without an order: each text gives the other one a turn to answer."""
+
+    manifest = ChannelManifest(
+        type=CONVERSATION_TYPE,
+        participants=ParticipantSchema(min=2, max=2, roles=["initiator", "respondent"]),
+        default_view_policy=WindowedSummary.name,
+        expectations=[Expectation("max_silence", "audit", {"seconds": 3600})],
+    )
+
+    def initial_state(self, metadata: ChannelMetadata) -> ConversationState:
+        """Nothing said yet."""
+        return ConversationState()
+
+    def validate_send(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: ConversationState
+    ) -> None:
+        """Either may speak at any time; a stranger may not."""
+        self.check_turn(metadata, envelope)
+
+    def fold(self, envelope: Envelope, state: ConversationState) -> ConversationState:
+        """Count a text and remember who spoke."""
+        if envelope.event_type != EV_TEXT:
+            return state
+        return ConversationState(state.turn_count + 1, envelope.sender_id, envelope.envelope_id)
+
+    def on_accepted(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: ConversationState
+    ) -> AdapterResult:
+        """Nothing: a conversation ends when somebody closes it, or by its time."""
+        return AdapterResult()
+
+    def expected_next(
+        self, metadata: ChannelMetadata, state: ConversationState
+    ) -> ExpectedTurn | None:
+        """Nobody in particular."""
+        return None
+
+    def next_turn(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: ConversationState
+    ) -> ExpectedTurn | None:
+        """The other one, who may answer and need not."""
+        if envelope.event_type != EV_TEXT:
+            return None
+        for agent_id in metadata.participant_ids():
+            if agent_id != envelope.sender_id and visible_to(envelope, agent_id):
+                return ExpectedTurn(agent_id, envelope.envelope_id)
+        return None
+
+    def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
+        """The newest ten messages."""
+        return WindowedSummary(_RECENT)
+
+    def state_to_dict(self, state: ConversationState) -> dict[str, Any]:
+        """The fields of the state."""
+        return asdict(state)
+
+    def state_from_dict(
+        self, metadata: ChannelMetadata, data: Mapping[str, Any]
+    ) -> ConversationState:
+        """The state that `state_to_dict` wrote."""
+        return ConversationState(**data)

@@ -1,0 +1,123 @@
+"""`discussion`: several participants who speak in a fixed round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from agent_adapter.core.errors import ProtocolError
+from agent_adapter.flow.envelope import EV_TEXT, Envelope
+from agent_adapter.network.adapters.base import AdapterResult, ExpectedTurn, TextChannelAdapter
+from agent_adapter.network.channel import (
+    ChannelManifest,
+    ChannelMetadata,
+    Expectation,
+    ParticipantSchema,
+)
+from agent_adapter.network.views import NamedWindowedSummary, ViewPolicy
+
+__all__ = ["DISCUSSION_TYPE", "ORDERING_ROUND_ROBIN", "DiscussionAdapter", "DiscussionState"]
+
+DISCUSSION_TYPE = "discussion"
+"""The name of the type."""
+
+ORDERING_ROUND_ROBIN = "round_robin"
+"""The one order there is: as the participants are listed, whoever opened the channel first."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscussionState:
+    """Whose turn it is, and how many there were."""
+
+    participant_order: list[str] = field(default_factory=list)
+    expected_next_speaker: str | None = None
+    last_speaker_id: str | None = None
+    last_envelope_id: str | None = None
+    turn_count: int = 0
+
+
+class DiscussionAdapter(TextChannelAdapter):
+    """Two or more participants; each text passes the turn to the next in the round."""
+
+    manifest = ChannelManifest(
+        type=DISCUSSION_TYPE,
+        participants=ParticipantSchema(min=2),
+        knobs_schema={"ordering": "str"},
+        default_view_policy=NamedWindowedSummary.name,
+        expectations=[
+            Expectation("turn_within", "warn", {"seconds": 120}),
+            Expectation("turn_within", "hide", {"seconds": 600}),
+        ],
+    )
+
+    def validate_create(self, metadata: ChannelMetadata) -> None:
+        """Refuse an order other than the round."""
+        TextChannelAdapter.validate_create(self, metadata)
+        ordering = metadata.knobs.get("ordering", ORDERING_ROUND_ROBIN)
+        if ordering != ORDERING_ROUND_ROBIN:
+            raise ProtocolError(
+                f"knobs['ordering'] of a discussion is {ORDERING_ROUND_ROBIN!r}, not {ordering!r}; "
+                "a 'workflow' channel takes any order"
+            )
+
+    def initial_state(self, metadata: ChannelMetadata) -> DiscussionState:
+        """Whoever opened the channel speaks first."""
+        return DiscussionState(metadata.participant_ids(), metadata.creator_id)
+
+    def validate_send(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: DiscussionState
+    ) -> None:
+        """Refuse a text out of turn."""
+        expected = state.expected_next_speaker
+        if self.check_turn(metadata, envelope) and envelope.sender_id != expected:
+            names = metadata.names()
+            whose = f"{names[expected]} ({expected})" if expected in names else "nobody"
+            raise ProtocolError(
+                f"the discussion expects {whose} to speak, not {names[envelope.sender_id]} "
+                f"({envelope.sender_id})"
+            )
+
+    def fold(self, envelope: Envelope, state: DiscussionState) -> DiscussionState:
+        """Pass the turn on."""
+        order = state.participant_order
+        if envelope.event_type != EV_TEXT or envelope.sender_id not in order:
+            return state
+        after = (order.index(envelope.sender_id) + 1) % len(order)
+        return DiscussionState(
+            order, order[after], envelope.sender_id, envelope.envelope_id, state.turn_count + 1
+        )
+
+    def on_accepted(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: DiscussionState
+    ) -> AdapterResult:
+        """Nothing: a discussion ends when somebody closes it, or by its time."""
+        return AdapterResult()
+
+    def expected_next(
+        self, metadata: ChannelMetadata, state: DiscussionState
+    ) -> ExpectedTurn | None:
+        """The next in the round."""
+        if state.expected_next_speaker is None:
+            return None
+        return ExpectedTurn(state.expected_next_speaker, state.last_envelope_id)
+
+    def next_turn(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: DiscussionState
+    ) -> ExpectedTurn | None:
+        """Whoever is expected next."""
+        return self.expected_next(metadata, state)
+
+    def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
+        """The newest two rounds, with names."""
+        return NamedWindowedSummary(max(2 * len(metadata.participants), 4))
+
+    def state_to_dict(self, state: DiscussionState) -> dict[str, Any]:
+        """The fields of the state."""
+        return asdict(state)
+
+    def state_from_dict(
+        self, metadata: ChannelMetadata, data: Mapping[str, Any]
+    ) -> DiscussionState:
+        """The state that `state_to_dict` wrote."""
+        return DiscussionState(**data)

@@ -1,0 +1,251 @@
+"""`workflow`: a graph decides who speaks next and when the channel ends."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agent_adapter.core.errors import ProtocolError
+from agent_adapter.flow.admission import check_send, opening_state
+from agent_adapter.flow.compiled import CompiledGraph, compile_graph
+from agent_adapter.flow.context_vars import check_updates, updates_of
+from agent_adapter.flow.envelope import EV_PACKET, EV_TEXT, Envelope, is_turn
+from agent_adapter.flow.findings import ChannelFacts
+from agent_adapter.flow.fold import close_reason, fold
+from agent_adapter.flow.registry import TransitionRegistry
+from agent_adapter.flow.routing import RoundCall, packet_data, round_routing
+from agent_adapter.flow.state import WorkflowState
+from agent_adapter.network.adapters.base import (
+    AdapterResult,
+    ExpectedTurn,
+    check_message,
+    check_participants,
+    text_of,
+)
+from agent_adapter.network.channel import (
+    ChannelManifest,
+    ChannelMetadata,
+    ChannelState,
+    Expectation,
+    ParticipantSchema,
+)
+from agent_adapter.network.views import NamedWindowedSummary, ViewPolicy
+
+__all__ = ["WORKFLOW_TYPE", "WorkflowAdapter", "WorkflowState", "packet_text"]
+
+WORKFLOW_TYPE = "workflow"
+"""The name of the type."""
+
+_KEPT_GRAPHS = 1024
+
+
+class WorkflowAdapter:
+    """Two or more participants whose turns follow `knobs["graph"]`.
+
+    `knobs["context_vars"]` are the first variables; `knobs["context_acl"]` says which names may
+    change which keys. `registry` knows own conditions and targets.
+    """
+
+    manifest = ChannelManifest(
+        type=WORKFLOW_TYPE,
+        participants=ParticipantSchema(min=2),
+        knobs_schema={"graph": "TransitionGraph", "context_vars": "dict", "context_acl": "dict"},
+        default_view_policy=NamedWindowedSummary.name,
+        expectations=[
+            Expectation("turn_within", "warn", {"seconds": 120}),
+            Expectation("turn_within", "auto_close", {"seconds": 600}),
+        ],
+    )
+
+    def __init__(self, registry: TransitionRegistry | None = None) -> None:
+        self._registry = registry if registry is not None else TransitionRegistry.default()
+        self._graphs: OrderedDict[int, tuple[int, dict[str, Any], CompiledGraph]] = OrderedDict()
+
+    def validate_create(self, metadata: ChannelMetadata) -> None:
+        """Refuse a channel without a graph that fits its participants."""
+        check_participants(self.manifest, metadata)
+        _acl(metadata)
+        state = self.initial_state(metadata)
+        check_updates({"set": state.context_vars}, {}, writer="", acl=None)
+
+    def initial_state(self, metadata: ChannelMetadata) -> WorkflowState:
+        """The graph's initial speaker is expected; the first variables are set."""
+        facts = ChannelFacts(
+            participants=metadata.participant_ids(),
+            names={item.agent_id: item.name for item in metadata.participants if item.name},
+            opener=metadata.creator_id,
+            context_acl=_acl(metadata),
+        )
+        state, _ = opening_state(
+            metadata.knobs, facts, creator_id=metadata.creator_id, registry=self._registry
+        )
+        return state
+
+    def validate_send(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState
+    ) -> None:
+        """Refuse a turn of anybody but the expected speaker, and changes that are not allowed."""
+        check_message(metadata, envelope)
+        if is_turn(envelope) and envelope.sender_id != state.expected_next_speaker:
+            raise ProtocolError(_out_of_turn(metadata, envelope, state))
+        check_send(envelope, state)
+        updates = updates_of(envelope)
+        if updates:
+            check_updates(
+                updates,
+                state.context_vars,
+                writer=metadata.names()[envelope.sender_id],
+                acl=metadata.knobs.get("context_acl"),
+            )
+
+    def fold(self, envelope: Envelope, state: WorkflowState) -> WorkflowState:
+        """The state after `envelope`, as the graph decides."""
+        return fold(envelope, state, self._graph(state) if is_turn(envelope) else None)
+
+    def on_accepted(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState
+    ) -> AdapterResult:
+        """The channel closes when the graph says so, or at `max_turns`."""
+        if not is_turn(envelope):
+            return AdapterResult()
+        reason = close_reason(state, self._graph(state))
+        return AdapterResult() if reason is None else AdapterResult(ChannelState.CLOSED, reason)
+
+    def expected_next(self, metadata: ChannelMetadata, state: WorkflowState) -> ExpectedTurn | None:
+        """The speaker that the graph has chosen."""
+        if state.expected_next_speaker is None:
+            return None
+        return ExpectedTurn(state.expected_next_speaker, state.last_envelope_id)
+
+    def next_turn(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState
+    ) -> ExpectedTurn | None:
+        """Whoever is expected next."""
+        return self.expected_next(metadata, state)
+
+    def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
+        """The newest messages, twice as many as there are participants, with names."""
+        return NamedWindowedSummary(max(2 * len(metadata.participants), 4))
+
+    def render_envelope(self, envelope: Envelope) -> str | None:
+        """A text, or a packet's body after a line about the handoff."""
+        return packet_text(envelope) if envelope.event_type == EV_PACKET else text_of(envelope)
+
+    def tools_for(
+        self, client: Any, metadata: ChannelMetadata, state: WorkflowState, participant_id: str
+    ) -> list[Any]:
+        """None: a workflow is routed by its participants' own tools."""
+        return []
+
+    def build_round_envelope(
+        self,
+        metadata: ChannelMetadata,
+        sender_id: str,
+        body: str,
+        calls: Iterable[RoundCall],
+        state: WorkflowState,
+        *,
+        causation_id: str | None = None,
+    ) -> Envelope | None:
+        """The round's packet: its routing and its body; see `flow.round_routing`."""
+        tools = self._graph(state).tool_names
+        routing = round_routing(calls, tools, metadata.ids_by_name())
+        data = packet_data(routing, body)
+        if data is None:
+            return None
+        return Envelope(
+            channel_id=metadata.channel_id,
+            sender_id=sender_id,
+            audience=None,
+            event_type=EV_PACKET,
+            event_data=data,
+            causation_id=causation_id,
+        )
+
+    def build_text_envelope(
+        self,
+        channel_id: str,
+        sender_id: str,
+        text: str,
+        *,
+        audience: Sequence[str] | None = None,
+        causation_id: str | None = None,
+    ) -> Envelope:
+        """An `EV_TEXT`."""
+        return Envelope(
+            channel_id=channel_id,
+            sender_id=sender_id,
+            audience=None if audience is None else list(audience),
+            event_type=EV_TEXT,
+            event_data={"text": text},
+            causation_id=causation_id,
+        )
+
+    def state_to_dict(self, state: WorkflowState) -> dict[str, Any]:
+        """The state without its graph, which the metadata's knobs hold."""
+        return state.to_dict(graph=False)
+
+    def state_from_dict(self, metadata: ChannelMetadata, data: Mapping[str, Any]) -> WorkflowState:
+        """The state that `state_to_dict` wrote, with the graph of `metadata` in its place."""
+        return WorkflowState.from_dict(data, graph_data=metadata.knobs.get("graph", {}))
+
+    def _graph(self, state: WorkflowState) -> CompiledGraph:
+        # Hashing a graph on every turn would cost more than the turn; states of one channel share
+        # the object, and the entry keeps it alive, so that its id cannot come to mean another.
+        data, version = state.graph_data, self._registry.version
+        kept = self._graphs.get(id(data))
+        if kept is not None and kept[0] == version:
+            return kept[2]
+        compiled = compile_graph(data, self._registry)
+        self._graphs[id(data)] = (version, data, compiled)
+        while len(self._graphs) > _KEPT_GRAPHS:
+            self._graphs.popitem(last=False)
+        return compiled
+
+
+def packet_text(envelope: Envelope) -> str | None:
+    """A packet as a speaker reads it: a line about the handoff, then the body."""
+    routing, body = envelope.event_data.get("routing"), envelope.event_data.get("body")
+    lines = []
+    if isinstance(routing, Mapping) and routing.get("kind") == "handoff":
+        tool, reason = routing.get("tool") or "handoff", routing.get("reason")
+        lines.append(f"[Handed off via {tool}]" + (f" {reason}" if reason else ""))
+    if isinstance(body, str) and body:
+        lines.append(body)
+    return "\n".join(lines) or None
+
+
+def _out_of_turn(metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState) -> str:
+    names, expected = metadata.names(), state.expected_next_speaker
+    if expected is None:
+        whose = "expects nobody: it has ended"
+    else:
+        whose = f"expects {names.get(expected, expected)} ({expected}) to speak"
+    return (
+        f"the workflow channel {metadata.channel_id} {whose}, "
+        f"not {names[envelope.sender_id]} ({envelope.sender_id})"
+    )
+
+
+def _acl(metadata: ChannelMetadata) -> Mapping[str, Sequence[str]]:
+    acl: Any = metadata.knobs.get("context_acl")
+    if acl is None:
+        return {}
+    if not isinstance(acl, dict) or not all(map(_are_names, acl.values())):
+        raise ProtocolError(
+            "knobs['context_acl'] is an object of key patterns and lists of names, as "
+            '{"approved": ["reviewer"]}'
+        )
+    known = set(metadata.names().values())
+    unknown = sorted({name for names in acl.values() for name in names} - known)
+    if unknown:
+        raise ProtocolError(
+            f"knobs['context_acl'] names {', '.join(unknown)}, who takes no part; the participants "
+            f"are {', '.join(sorted(known))}"
+        )
+    return dict(acl)
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)

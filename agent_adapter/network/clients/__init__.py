@@ -1,0 +1,1 @@
+"""What a program holds of a network: a connection, its participants, their channels."""

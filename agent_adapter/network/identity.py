@@ -1,0 +1,183 @@
+"""Who takes part: `Passport` says who somebody is, `Resume` what they can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, get_args
+
+from pydantic import ConfigDict
+
+from agent_adapter.network.records import STRICT, record_from_dict, record_to_dict
+
+__all__ = [
+    "PASSPORT_KINDS",
+    "AuthBlock",
+    "CostProfile",
+    "ObservedStat",
+    "Passport",
+    "PassportKind",
+    "Resume",
+    "ResumeExample",
+    "check_name",
+]
+
+PassportKind = Literal["agent", "human", "remote_agent"]
+"""What a participant is: a program with a model, a person, or a participant of another hub."""
+
+PASSPORT_KINDS: tuple[str, ...] = get_args(PassportKind)
+"""The kinds that a passport may have."""
+
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class CostProfile:
+    """What a participant costs, for whoever chooses among several; nothing enforces it."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    input_per_mtok: float | None = None
+    output_per_mtok: float | None = None
+    latency_tier: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuthBlock:
+    """How a participant proves who it is when it connects; `claim` is never stored."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    scheme: str = "none"
+    issuer: str | None = None
+    audience: str | None = None
+    key_fingerprint: str | None = None
+    claim: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Passport:
+    """Who a participant is: unchangeable, unique by `name` within a hub.
+
+    Attributes:
+        name: the address that people, models and `Handoff.target` use.
+        owner: who answers for it.
+        provider: the maker of its model.
+        model: its model.
+        cost: what it costs.
+        region: where it runs.
+        auth: how it proves who it is.
+        kind: see `PassportKind`; `None` is `"agent"`.
+        hub_id: the hub it belongs to; `None` is this one.
+        version: the version of the record.
+        agent_id: its id, given by the hub at registration.
+        created_at: ISO 8601 in UTC, set by the hub.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    name: str
+    owner: str = ""
+    provider: str | None = None
+    model: str | None = None
+    cost: CostProfile | None = None
+    region: str | None = None
+    auth: AuthBlock = field(default_factory=AuthBlock)
+    kind: PassportKind | None = None
+    hub_id: str | None = None
+    version: int = 1
+    agent_id: str | None = None
+    created_at: str = ""
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if self.kind is not None and self.kind not in PASSPORT_KINDS:
+            known = ", ".join(map(repr, PASSPORT_KINDS))
+            raise ValueError(f"Passport.kind is one of {known} or None, not {self.kind!r}")
+
+    @property
+    def effective_kind(self) -> PassportKind:
+        """`kind`, with `None` read as `"agent"`."""
+        return self.kind or "agent"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON, without what `auth.claim` holds."""
+        data = record_to_dict(self)
+        data["auth"]["claim"] = {}
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Passport:
+        """The record that `to_dict` wrote; `ProtocolError` names what does not fit."""
+        return record_from_dict(cls, data)
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeExample:
+    """One piece of work that a participant has done."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    title: str
+    outcome: str = ""
+    task_id: str | None = None
+    channel_id: str | None = None
+    when: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedStat:
+    """What a hub has seen of one capability: how many tasks, and how they ended."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    n: int = 0
+    completed: int = 0
+    failed: int = 0
+    expired: int = 0
+    p50_latency_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """What a participant says it can do, and what a hub has seen of that.
+
+    Attributes:
+        claimed_capabilities: what it can do, by name.
+        domains: the subjects it knows.
+        summary: one line, searched by `peers(action="find")`.
+        examples: work it has done.
+        observed: per capability, what the hub has seen.
+        version: grows with every change.
+        last_updated: ISO 8601 in UTC, set by the hub.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    claimed_capabilities: list[str] = field(default_factory=list)
+    domains: list[str] = field(default_factory=list)
+    summary: str = ""
+    examples: list[ResumeExample] = field(default_factory=list)
+    observed: dict[str, ObservedStat] = field(default_factory=dict)
+    version: int = 1
+    last_updated: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON."""
+        return record_to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Resume:
+        """The record that `to_dict` wrote; `ProtocolError` names what does not fit."""
+        return record_from_dict(cls, data)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that could not be an address: empty, too long, or with hidden characters."""
+    if not name or name != name.strip():
+        raise ValueError(f"Passport.name is text without blanks around it, not {name!r:.80}")
+    if len(name) > _LONGEST_NAME:
+        raise ValueError(f"Passport.name has {len(name)} characters, the limit is {_LONGEST_NAME}")
+    if not name.isprintable():
+        raise ValueError(f"Passport.name {name!r:.80} has a character that cannot be shown")

@@ -1,0 +1,1 @@
+"""How a client reaches a hub: in the same process, or over a WebSocket."""

@@ -1,0 +1,59 @@
+"""Records as JSON: written as plain objects, read back with every field checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any, TypeVar, cast
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from agent_adapter.core.errors import ProtocolError
+
+__all__ = ["STRICT", "record_from_dict", "record_to_dict"]
+
+STRICT = ConfigDict(extra="forbid")
+"""Set as a record's `__pydantic_config__`: unknown fields are refused."""
+
+T = TypeVar("T")
+
+
+def record_to_dict(record: Any) -> dict[str, Any]:
+    """The fields of a record as JSON values of their own, nested records included."""
+    return {item.name: _plain(getattr(record, item.name)) for item in fields(record)}
+
+
+def record_from_dict(cls: type[T], data: Mapping[str, Any]) -> T:
+    """The record that `record_to_dict` wrote; `ProtocolError` names what does not fit."""
+    if not isinstance(data, Mapping):
+        raise ProtocolError(f"a {cls.__name__} is a JSON object, not {type(data).__name__}")
+    try:
+        return cast(T, _reader(cls).validate_python(dict(data)))
+    except ValidationError as exc:
+        problems = "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or cls.__name__}: {item['msg']}"
+            for item in exc.errors(include_url=False, include_input=False, include_context=False)
+        )
+        raise ProtocolError(f"not a {cls.__name__}: {problems}") from None
+
+
+def _reader(cls: type[Any]) -> TypeAdapter[Any]:
+    if cls not in _readers:
+        _readers[cls] = TypeAdapter(cls)
+    return _readers[cls]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return record_to_dict(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+_readers: dict[type[Any], TypeAdapter[Any]] = {}

@@ -1,0 +1,197 @@
+"""What a speaker sees of a channel: a pure projection of the newest messages that it may read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from agent_adapter.flow.envelope import Envelope, visible_to
+
+__all__ = [
+    "FullTranscript",
+    "NameResolver",
+    "NamedTranscript",
+    "NamedWindowedSummary",
+    "Renderer",
+    "ViewMessage",
+    "ViewPolicy",
+    "WindowedSummary",
+]
+
+Renderer = Callable[[Envelope], str | None]
+"""The text of an envelope as a speaker reads it; `None` leaves it out."""
+
+NameResolver = Callable[[str], str]
+"""The name of a participant by id; the id itself where it is not known."""
+
+LONGEST_TRANSCRIPT = 1000
+"""How many of the newest messages a transcript without a window holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewMessage:
+    """One message as a speaker sees it.
+
+    Attributes:
+        role: `"own"` for what the speaker said itself, `"other"`, or `"summary"` for a line about
+            messages that are left out.
+        sender_id: who said it; empty for a summary.
+        sender_name: that participant's name.
+        text: what was said.
+        labelled: whether `line` names the sender.
+        envelope_id: the message it shows.
+    """
+
+    role: Literal["own", "other", "summary"]
+    text: str
+    sender_id: str = ""
+    sender_name: str = ""
+    labelled: bool = False
+    envelope_id: str = ""
+
+    @property
+    def line(self) -> str:
+        """The text as a model reads it: `[name]: text` where the sender is to be told apart."""
+        return f"[{self.sender_name}]: {self.text}" if self.labelled else self.text
+
+
+class ViewPolicy(Protocol):
+    """Makes the messages that one participant sees; the same input gives the same messages."""
+
+    @property
+    def name(self) -> str:
+        """The name under which manifests know it."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """How many of the newest turns it needs; nobody has to read more of the log."""
+        ...
+
+    def project(
+        self,
+        envelopes: Sequence[Envelope],
+        *,
+        participant_id: str,
+        render_envelope: Renderer,
+        name_for: NameResolver = str,
+        earlier: int = 0,
+    ) -> list[ViewMessage]:
+        """The messages of `envelopes` (oldest first) as `participant_id` sees them.
+
+        `earlier` says how many older messages were not read at all.
+        """
+        ...
+
+
+class _Projection:
+    """What the built-in views share: how many messages they show, and whether they name senders."""
+
+    name = ""
+    _labelled = False
+    _summarises = False
+
+    def __init__(self, window: int) -> None:
+        if window < 1:
+            raise ValueError(f"recent_n is a whole number from 1, not {window!r}")
+        self._window = window
+
+    @property
+    def window(self) -> int:
+        """How many of the newest turns it needs."""
+        return self._window
+
+    def project(
+        self,
+        envelopes: Sequence[Envelope],
+        *,
+        participant_id: str,
+        render_envelope: Renderer,
+        name_for: NameResolver = str,
+        earlier: int = 0,
+    ) -> list[ViewMessage]:
+        """The messages of `envelopes` as `participant_id` sees them; see `ViewPolicy`."""
+        shown: list[ViewMessage] = []
+        for envelope in envelopes:
+            if not visible_to(envelope, participant_id):
+                continue
+            text = render_envelope(envelope)
+            if text:
+                shown.append(self._message(envelope, text, participant_id, name_for))
+        left_out = shown[: -self._window]
+        if not self._summarises or not (left_out or earlier):
+            return shown[-self._window :]
+        speakers = {item.sender_name if self._labelled else item.sender_id for item in left_out}
+        return [_summary(earlier + len(left_out), speakers), *shown[-self._window :]]
+
+    def _message(
+        self, envelope: Envelope, text: str, participant_id: str, name_for: NameResolver
+    ) -> ViewMessage:
+        own = envelope.sender_id == participant_id
+        return ViewMessage(
+            role="own" if own else "other",
+            text=text,
+            sender_id=envelope.sender_id,
+            sender_name=name_for(envelope.sender_id),
+            labelled=self._labelled and not own,
+            envelope_id=envelope.envelope_id,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.window == self._window
+
+    def __hash__(self) -> int:
+        return hash((self.name, self._window))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._window})"
+
+
+class FullTranscript(_Projection):
+    """Every message, in its words; of very long channels the newest 1,000."""
+
+    name = "full_transcript"
+
+    def __init__(self) -> None:
+        super().__init__(LONGEST_TRANSCRIPT)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class NamedTranscript(FullTranscript):
+    """Every message with its sender's name: for channels of three and more."""
+
+    name = "named_transcript"
+    _labelled = True
+
+
+class WindowedSummary(_Projection):
+    """The newest `recent_n` messages, and one line that says how many came before."""
+
+    name = "windowed_summary"
+    _summarises = True
+
+    def __init__(self, recent_n: int) -> None:
+        super().__init__(recent_n)
+
+    @property
+    def recent_n(self) -> int:
+        """How many of the newest messages it shows."""
+        return self._window
+
+
+class NamedWindowedSummary(WindowedSummary):
+    """`WindowedSummary` with the sender's name at each message of somebody else."""
+
+    name = "named_windowed_summary"
+    _labelled = True
+
+
+def _summary(count: int, speakers: set[str]) -> ViewMessage:
+    plural = "" if count == 1 else "s"
+    whose = f" from {', '.join(sorted(speakers))}" if speakers else ""
+    return ViewMessage(
+        role="summary", text=f"Earlier in this channel: {count} message{plural}{whose}."
+    )
