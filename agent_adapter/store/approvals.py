@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_adapter.core.types import ApprovalRequest
-from agent_adapter.store import ledger
+from agent_adapter.store import ledger, waits
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["Refusal", "Take", "Terms", "decide", "expire", "file", "get", "take"]
@@ -107,6 +107,8 @@ def decide(
         values |= {"state": "approved", "decided_at": tx.now, "use_by": tx.now + use_within}
         values["reviewer"] = _reviewers(tx, row, reviewer)
     tx.update("approvals", {"id": id, "state": "pending"}, values)
+    if "state" in values:
+        waits.wake(tx, id)
     facts = {"approval": id, "verdict": verdict, "reviewer": reviewer, "reason": reason}
     edits = {} if edited is None else {"edited": True}
     ledger.append(tx, row["run_id"], "approval-decided", row["call_key"], facts | edits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_adapter.store import ledger, limits
+from agent_adapter.store import ledger, limits, waits
 from agent_adapter.store.approvals import Refusal
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.calls import tagged_result
@@ -50,4 +50,5 @@ def resolve(
     tx.update("calls", {"call_key": call_key}, values)
     ledger.append(tx, row["run_id"], "resolved", call_key, facts)
     limits.settle(tx, call_key)
+    waits.wake(tx, call_key)
     return row | values

@@ -156,6 +156,140 @@ EPOCHS = Table(
 META = Table("meta", _columns("name value"), key=("name",))
 """Single values: the stop switch among them."""
 
+IDENTITIES = Table(
+    "identities",
+    _columns("name agent_id kind passport resume rule skill tenant registered_at:real"),
+    key=("name",),
+    indexes=(("agent_id",),),
+)
+"""Participants by their name; `passport`, `resume` and `rule` are JSON, `skill` is text."""
+
+CHANNELS = Table(
+    "channels",
+    _columns(
+        "channel_id type version:int state creator_id created_at:real expires_at:real"
+        " closed_at:real close_reason parent_channel_id graph_hash knobs labels metadata folded"
+        " revision:int seq:int turn_id turn_n:int expected paused:int tenant"
+    ),
+    key=("channel_id",),
+    indexes=(("state", "created_at"), ("state", "expires_at"), ("creator_id",)),
+)
+"""One row per channel: `folded` is the state of its log up to `seq`, `revision` counts the changes
+of the row, `turn_id` and `turn_n` name the latest turn, `expected` whose it is."""
+
+CHANNEL_MEMBERS = Table(
+    "channel_members",
+    _columns("channel_id agent_id name role position:int ack joined_at:real"),
+    key=("channel_id", "agent_id"),
+    indexes=(("agent_id", "channel_id"),),
+)
+"""Who takes part; `ack` is `pending`, `acked` or `rejected`."""
+
+GRAPHS = Table("graphs", _columns("hash data"), key=("hash",))
+"""Transition graphs by their content, each kept once."""
+
+ENVELOPES = Table(
+    "envelopes",
+    _columns(
+        "channel_id seq:int envelope_id sender_id event_type causation_id idempotency_key turn_id"
+        " at:real audience body"
+    ),
+    key=("channel_id", "seq"),
+    indexes=(
+        ("envelope_id",),
+        ("channel_id", "idempotency_key"),
+        ("channel_id", "event_type", "seq"),
+    ),
+)
+"""The log of each channel, `seq` from 1 without gaps; `body` is the whole envelope as JSON."""
+
+TURNS = Table(
+    "turns",
+    _columns(
+        "turn_id channel_id n:int agent_id attempt:int fails:int state epoch due_at:real"
+        " started_at:real ended_at:real trigger reason"
+    ),
+    key=("turn_id",),
+    indexes=(("state", "due_at"), ("channel_id", "n"), ("agent_id", "state")),
+)
+"""Turns. `state` is `due`, `running`, `parked`, `done`, `failed` or `dropped`; a due turn without
+`due_at` waits for its participant's own message and is never started; `trigger` is the envelope
+that it answers."""
+
+TURN_WAITS = Table(
+    "turn_waits",
+    _columns("waits_for turn_id until:real"),
+    key=("waits_for", "turn_id"),
+    indexes=(("turn_id",), ("until",)),
+)
+"""What parked turns wait for: the id of an approval, or the key of a call in doubt."""
+
+STAGED = Table(
+    "staged",
+    _columns("turn_id attempt:int position:int call_key at:real body"),
+    key=("turn_id", "attempt", "position"),
+)
+"""What the tools of a round did to their channel, until the round's packet is accepted."""
+
+EXPECTATIONS = Table(
+    "expectations",
+    _columns(
+        "channel_id turn:int position:int name handler agent_id params due_at:real left:real"
+        " fired_at:real"
+    ),
+    key=("channel_id", "turn", "position"),
+    indexes=(("fired_at", "due_at"),),
+)
+"""Deadlines of channels (`turn` 0) and turns; while a turn is parked `due_at` is `None` and `left`
+holds the seconds that remain."""
+
+AUDIT = Table(
+    "audit",
+    _columns("id at:real kind agent_id channel_id payload"),
+    key=("id",),
+    indexes=(("at",), ("channel_id", "at")),
+)
+"""What happened to participants and channels, one JSON record each."""
+
+COMMANDS = Table(
+    "commands",
+    _columns("id kind payload state result created_at:real by"),
+    key=("id",),
+    indexes=(("state", "created_at"),),
+)
+"""What other processes ask the hub of this store to do; `state` is `queued`, `done` or
+`refused`."""
+
+LEASES = Table("leases", _columns("name epoch holder at:real"), key=("name",))
+"""Who alone may do a thing: `hub` is the hub that dispatches turns."""
+
+TASKS = Table(
+    "tasks",
+    _columns(
+        "task_id owner_id channel_id title state payload result created_at:real updated_at:real"
+    ),
+    key=("task_id",),
+    indexes=(("owner_id", "state"),),
+)
+"""Work that participants told their hub about."""
+
+NETWORK_TABLES: tuple[Table, ...] = (
+    IDENTITIES,
+    CHANNELS,
+    CHANNEL_MEMBERS,
+    GRAPHS,
+    ENVELOPES,
+    TURNS,
+    TURN_WAITS,
+    STAGED,
+    EXPECTATIONS,
+    AUDIT,
+    COMMANDS,
+    LEASES,
+    TASKS,
+)
+"""The tables of channels and their participants."""
+
 TABLES: tuple[Table, ...] = (
     CALLS,
     APPROVALS,
@@ -170,5 +304,6 @@ TABLES: tuple[Table, ...] = (
     CACHE,
     EPOCHS,
     META,
+    *NETWORK_TABLES,
 )
 """Every table, in the order in which they are made."""
