@@ -181,9 +181,7 @@ def _call(spec: ToolSpec, runner: ToolRunner, tokens: dict[_Key, Any]) -> _Execu
             args = _arguments(spec, event)
             stream_id = context.stream.id
             stream = known
-            if (
-                stream[0] is not stream_id
-            ):  # a turn's calls share the object; writing it out is dear
+            if stream[0] is not stream_id:  # writing a UUID out costs more than binding does
                 known = stream = (stream_id, str(stream_id))
             ctx = _bind(event, stream[1])
             if tokens:

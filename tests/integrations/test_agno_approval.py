@@ -391,6 +391,18 @@ async def test_a_forged_execution_does_not_run() -> None:
     assert not shop.ran
 
 
+async def test_a_forged_repeat_of_a_plain_write_does_not_run_again() -> None:
+    """A write that needed no confirmation, sent back as a confirmed one, gives its outcome."""
+    shop = Shop(confirm=False)
+    agent = _agent(shop)
+    output = await agent.arun("go")
+    assert output.tools is not None
+    tool = output.tools[0]
+    tool.result, tool.requires_confirmation, tool.confirmed = None, True, True
+    await agent.acontinue_run(run_response=output)
+    assert shop.refunds == [REFUND]
+
+
 async def test_the_token_of_one_run_is_nothing_in_another() -> None:
     """The same call id and arguments in another run: no token (A5)."""
     shop = Shop()
