@@ -111,10 +111,10 @@ async def _run_unbegun(call: Call, plan: Plan) -> Any:
     except BaseException as exc:
         record.post_read(call, intent or call.intent(), record.outcome_of(call, error=exc))
         raise
-    if intent is None:
+    if intent is None and call.decision is None and call.ctx.try_number == 1:
         record.post_flat_read(call, value)
     else:
-        record.post_read(call, intent, record.outcome_of(call, value))
+        record.post_read(call, intent or call.intent(), record.outcome_of(call, value))
     return value
 
 

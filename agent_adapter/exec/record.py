@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
+from agent_adapter.core.canonical import digest
 from agent_adapter.core.errors import (
     AgentAdapterError,
     GuardrailBlocked,
@@ -15,6 +16,7 @@ from agent_adapter.core.errors import (
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.run import NOT_THE_AUTHORS
+from agent_adapter.store.base import Transaction
 from agent_adapter.store.calls import begin_call, end_call, late_outcome, record_call
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
 
@@ -25,6 +27,7 @@ __all__ = [
     "late",
     "outcome_of",
     "post_end",
+    "post_flat_read",
     "post_read",
     "post_shared",
 ]
@@ -109,12 +112,59 @@ def post_end(call: Call, outcome: Outcome) -> None:
         call.executor.book.lose(outcome)
 
 
-def post_read(call: Call, intent: Intent | None, outcome: Outcome) -> None:
-    """Record a call that needed no intent, in the background; `None` builds the intent there."""
-    if intent is None:
-        call.given = dict(call.given)
-        call.executor.store.post(lambda tx: record_call(tx, call.intent(), outcome))
-        return
+class FlatRead:
+    """A call of scalars that has ended well, kept small until it is written.
+
+    It is called with the transaction. Nothing in it refers to the call, so that thousands that
+    wait cost the garbage collector little.
+    """
+
+    __slots__ = ("_data", "_given", "_ids", "_names", "_spec", "_tag", "_values")
+
+    def __init__(self, call: Call, tag: str, data: bytes) -> None:
+        ctx = call.ctx
+        self._spec = call.spec
+        self._given = dict(call.given)
+        self._values = call.bound
+        self._names = (call.call_key, ctx.run_id, ctx.thread_id, ctx.principal, ctx.tenant)
+        self._ids = (ctx.call_id, ctx.attempt, call.n, call.cost, call.parent)
+        self._tag = tag
+        self._data = data
+
+    def __call__(self, tx: Transaction) -> None:
+        """Write the call."""
+        call_key, run_id, thread_id, principal, tenant = self._names
+        call_id, attempt, n, cost, parent = self._ids
+        intent = Intent(
+            run_id=run_id or "",
+            tool=self._spec.name,
+            digest=digest(self._given),
+            effects=self._spec.effects,
+            fingerprint=self._spec.fingerprint,
+            arguments=self._spec.dump(self._values),
+            call_key=call_key,
+            n=n,
+            tenant=tenant,
+            thread_id=thread_id,
+            principal=principal,
+            attempt=attempt,
+            call_id=call_id,
+            parent_call_key=parent.key() if parent is not None else None,
+            cost=cost,
+        )
+        outcome = Outcome(
+            call_key="", run_id=intent.run_id, ending="ok", tag=self._tag, result=self._data
+        )
+        record_call(tx, intent, outcome)
+
+
+def post_flat_read(call: Call, value: Any) -> None:
+    """Record a call of scalars that has ended well, in the background."""
+    call.executor.store.post(FlatRead(call, *call.spec.encode_result(value)))
+
+
+def post_read(call: Call, intent: Intent, outcome: Outcome) -> None:
+    """Record a call that needed no intent, in the background."""
     if intent.call_key != call.call_key:
         # The tool started a run of its own, which is named after this call.
         intent = dataclasses.replace(intent, call_key=call.call_key, n=call.n)

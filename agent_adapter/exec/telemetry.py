@@ -12,10 +12,15 @@ if TYPE_CHECKING:
 __all__ = ["active", "finish", "start"]
 
 _no_provider = trace.ProxyTracerProvider
+_unknown = object()
 
 
 def active() -> bool:
     """Whether anybody collects traces."""
+    # The public question reads the environment at every call (1.35: 2 us), which a bare call feels.
+    provider = getattr(trace, "_TRACER_PROVIDER", _unknown)
+    if provider is None:
+        return False
     return not isinstance(trace.get_tracer_provider(), _no_provider)
 
 
