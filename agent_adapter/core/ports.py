@@ -125,6 +125,10 @@ class TurnView(Protocol):
         """The channel's folded state, with what this round has changed."""
         ...
 
+    def result_of(self, call_id: str | None, tool: str) -> Any:
+        """What a call of this round returned, as the tool gave it; `None` where it did not end."""
+        ...
+
 
 @runtime_checkable
 class AgentDriver(Protocol):

@@ -24,7 +24,7 @@ class RunScope:
     With `overrides` all calls do, whatever run they bring; native ids then go to `ctx.extras`.
     `extras` are added to each context, `guards` are hooks (`after(call, result)`) that every result
     passes, `blocked` collects the `ApprovalPending` and `ToolInDoubt` that calls met, `replayed` is
-    told the `call_key` of each call that was answered with its recorded outcome.
+    told of each call that was answered with a recorded outcome: call, `call_key` and value.
     """
 
     run_id: str
@@ -37,7 +37,7 @@ class RunScope:
     extras: Mapping[str, Any] = field(default_factory=dict)
     guards: tuple[Any, ...] = ()
     blocked: list[AgentAdapterError] = field(default_factory=list)
-    replayed: Callable[[str], None] | None = None
+    replayed: Callable[[Call, str, Any], None] | None = None
 
 
 AROUND: ContextVar[Call | RunScope | None] = ContextVar("agent_adapter_around", default=None)

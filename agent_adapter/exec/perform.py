@@ -46,7 +46,7 @@ def replayed(call: Call, found: Recorded) -> Any:
     ids = (call.spec.name, ctx.call_id, ctx.run_id, found.row["call_key"])
     call.executor.watchers.emit(CallReplayed(*ids))
     if call.scope is not None and call.scope.replayed is not None:
-        call.scope.replayed(found.row["call_key"])
+        call.scope.replayed(call, found.row["call_key"], found.value)
     return found.value
 
 

@@ -22,6 +22,7 @@ from agent_adapter.network.turn_channel import TurnChannel
 if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
+    from agent_adapter.exec.call import Call
     from agent_adapter.exec.executor import Executor
     from agent_adapter.exec.hooks import HookView
     from agent_adapter.flow.envelope import Envelope
@@ -141,6 +142,7 @@ class Turn:
         self.adopted: list[str] = []
         self.channel: Any = TurnChannel(self)
         self._state = state
+        self._results: dict[tuple[str | None, str], Any] = {}
         self._changes: list[Mapping[str, Any]] = []
         self._staged_before = tuple(staged_before)
 
@@ -201,8 +203,8 @@ class Turn:
             attempt=self.attempt,
             overrides=True,
             extras={"channel": self.channel, "channel_state": self.state, "turn": self},
-            guards=(_HandoffGuard(self.participants),),
-            replayed=self._adopt,
+            guards=(_Watch(self),),
+            replayed=self._replayed,
         )
         token = AROUND.set(scope)
         try:
@@ -210,8 +212,17 @@ class Turn:
         finally:
             AROUND.reset(token)
 
-    def _adopt(self, call_key: str) -> None:
+    def result_of(self, call_id: str | None, tool: str) -> Any:
+        """What a call of this round returned, as the tool gave it; `None` where it did not end.
+
+        For drivers of frameworks that keep results as text only.
+        """
+        return self._results.get((call_id, tool))
+
+    def _replayed(self, call: Call, call_key: str, value: Any) -> None:
         """A recorded call was handed out again: what it had staged counts again."""
+        if call.parent is None:
+            self._results[call.ctx.call_id, call.spec.name] = value
         for staged in self._staged_before:
             path = staged.call_key or ""
             if call_key not in path.split("/"):
@@ -230,22 +241,23 @@ class Turn:
         return registry.get(tool)
 
 
-class _HandoffGuard:
-    """Refuses a `Handoff` to nobody, while the round can still do something else."""
+class _Watch:
+    """Sees every result of the round: remembers it, and refuses a `Handoff` to nobody."""
 
-    __slots__ = ("_participants",)
+    __slots__ = ("_turn",)
 
-    def __init__(self, participants: Mapping[str, str]) -> None:
-        self._participants = participants
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
 
     def after(self, call: HookView, result: Any) -> Any:
-        """`result`; `GuardrailBlocked` names the participants where its target is none."""
+        """`result`; `GuardrailBlocked` names the participants where its target is none of them."""
         for part in result if isinstance(result, (list, tuple)) else (result,):
             if isinstance(part, Handoff):
                 try:
-                    resolved_handoff(part.target, self._participants)
+                    resolved_handoff(part.target, self._turn.participants)
                 except ToolError as exc:
                     raise GuardrailBlocked(str(exc)) from None
+        self._turn._results[call.ctx.call_id, call.spec.name] = result
         return result
 
 
