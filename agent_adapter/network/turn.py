@@ -12,12 +12,12 @@ from agent_adapter.core.errors import GuardrailBlocked, ToolError, ToolNotFound
 from agent_adapter.core.routing import Handoff
 from agent_adapter.core.tool import spec_of
 from agent_adapter.exec.around import AROUND, RunScope
-from agent_adapter.flow.compiled import compile_graph
 from agent_adapter.flow.context_vars import applied
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall, resolved_handoff
 from agent_adapter.flow.state import WorkflowState
 from agent_adapter.network.turn_channel import TurnChannel
+from agent_adapter.network.views import ViewMessage
 
 if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
@@ -26,23 +26,9 @@ if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor
     from agent_adapter.exec.hooks import HookView
     from agent_adapter.flow.envelope import Envelope
+    from agent_adapter.network.adapters.base import ChannelAdapter
 
 __all__ = ["Reply", "Staged", "Turn", "TurnPort", "ViewMessage"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewMessage:
-    """One message as a participant sees it; `own` says that the participant wrote it itself.
-
-    `text` is ready to be shown: in a channel of several it names its sender where `own` is false.
-    A `summary` stands for older messages that are not shown, and has no sender.
-    """
-
-    text: str
-    sender_id: str = ""
-    sender_name: str = ""
-    own: bool = False
-    summary: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +77,7 @@ class Turn:
         trigger: the envelope that it answers; `None` for a channel's first turn.
         messages: the view of the channel before the trigger, oldest first.
         input_text: the trigger as the participant is to read it.
-        metadata: the channel's metadata.
+        metadata: the channel's metadata; `adapter` is the code of its type.
         participants: ids of the channel's participants by Passport name.
         executor: runs the round's tool calls.
         channel: the channel, bound to the turn; see `TurnChannel`.
@@ -111,11 +97,12 @@ class Turn:
         participants: Mapping[str, str],
         executor: Executor,
         port: TurnPort,
+        adapter: ChannelAdapter,
+        metadata: Any,
         attempt: int = 1,
         trigger: Envelope | None = None,
         messages: Sequence[ViewMessage] = (),
         input_text: str = "",
-        metadata: Any = None,
         tools: Sequence[Any] = (),
         agent_client: Any = None,
         hub_client: Any = None,
@@ -129,6 +116,7 @@ class Turn:
         self.participants = dict(participants)
         self.executor: Any = executor
         self.port = port
+        self.adapter = adapter
         self.attempt = attempt
         self.trigger = trigger
         self.messages: Sequence[Any] = tuple(messages)
@@ -162,12 +150,6 @@ class Turn:
         """The channel's variables with this round's changes; empty where it has none."""
         found: dict[str, Any] = getattr(self.state(), "context_vars", {})
         return found
-
-    @property
-    def tool_names(self) -> frozenset[str]:
-        """Tools whose calls route a turn of this channel."""
-        graph = getattr(self._state, "graph_data", None)
-        return compile_graph(graph).tool_names if graph else frozenset()
 
     async def stage(self, body: Mapping[str, Any]) -> None:
         """Keep a change that belongs to this round; its tools see it at once."""

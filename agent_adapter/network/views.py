@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from agent_adapter.flow.envelope import Envelope, visible_to
 
@@ -31,29 +31,23 @@ LONGEST_TRANSCRIPT = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewMessage:
-    """One message as a speaker sees it.
+    """One message as a participant sees it.
 
     Attributes:
-        role: `"own"` for what the speaker said itself, `"other"`, or `"summary"` for a line about
-            messages that are left out.
+        text: ready to be shown: in a channel of several it names its sender, unless it is `own`.
         sender_id: who said it; empty for a summary.
         sender_name: that participant's name.
-        text: what was said.
-        labelled: whether `line` names the sender.
-        envelope_id: the message it shows.
+        own: whether the participant said it itself.
+        summary: whether it stands for older messages that are not shown.
+        envelope_id: the message it shows; empty for a summary.
     """
 
-    role: Literal["own", "other", "summary"]
     text: str
     sender_id: str = ""
     sender_name: str = ""
-    labelled: bool = False
+    own: bool = False
+    summary: bool = False
     envelope_id: str = ""
-
-    @property
-    def line(self) -> str:
-        """The text as a model reads it: `[name]: text` where the sender is to be told apart."""
-        return f"[{self.sender_name}]: {self.text}" if self.labelled else self.text
 
 
 class ViewPolicy(Protocol):
@@ -128,13 +122,12 @@ class _Projection:
     def _message(
         self, envelope: Envelope, text: str, participant_id: str, name_for: NameResolver
     ) -> ViewMessage:
-        own = envelope.sender_id == participant_id
+        own, name = envelope.sender_id == participant_id, name_for(envelope.sender_id)
         return ViewMessage(
-            role="own" if own else "other",
-            text=text,
+            text=f"[{name}]: {text}" if self._labelled and not own else text,
             sender_id=envelope.sender_id,
-            sender_name=name_for(envelope.sender_id),
-            labelled=self._labelled and not own,
+            sender_name=name,
+            own=own,
             envelope_id=envelope.envelope_id,
         )
 
@@ -192,6 +185,5 @@ class NamedWindowedSummary(WindowedSummary):
 def _summary(count: int, speakers: set[str]) -> ViewMessage:
     plural = "" if count == 1 else "s"
     whose = f" from {', '.join(sorted(speakers))}" if speakers else ""
-    return ViewMessage(
-        role="summary", text=f"Earlier in this channel: {count} message{plural}{whose}."
-    )
+    text = f"Earlier in this channel: {count} message{plural}{whose}."
+    return ViewMessage(text=text, summary=True)

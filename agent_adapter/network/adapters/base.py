@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_TEXT, Envelope, envelope_problems
+from agent_adapter.flow.envelope import (
+    EV_CHANNEL_CLOSED,
+    EV_CHANNEL_EXPIRED,
+    EV_CHANNEL_INVITE,
+    EV_CHANNEL_OPENED,
+    EV_CONTEXT_SET,
+    EV_EXPECTATION_VIOLATED,
+    EV_PACKET,
+    EV_TEXT,
+    Envelope,
+    envelope_problems,
+)
 from agent_adapter.flow.routing import RoundCall
 from agent_adapter.network.channel import ChannelManifest, ChannelMetadata, ChannelState
 from agent_adapter.network.views import ViewPolicy
@@ -23,8 +34,16 @@ __all__ = [
     "text_of",
 ]
 
-HUB_EVENTS = "ag2.channel."
-"""Events whose names begin so are written by the hub alone."""
+HUB_EVENTS = frozenset(
+    {
+        EV_CHANNEL_INVITE,
+        EV_CHANNEL_OPENED,
+        EV_CHANNEL_CLOSED,
+        EV_CHANNEL_EXPIRED,
+        EV_EXPECTATION_VIOLATED,
+    }
+)
+"""Events that the hub alone writes."""
 
 AdapterState = Any
 """The folded state of a channel; only its own adapter looks into it."""
@@ -161,10 +180,10 @@ def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
             f"{envelope.sender_id!r} does not take part in {_channel(metadata)} of "
             f"{', '.join(metadata.names().values())}"
         )
-    if envelope.event_type.startswith(HUB_EVENTS):
+    if envelope.event_type in HUB_EVENTS:
         raise ProtocolError(
-            f"{envelope.event_type!r} is written by the hub alone; answer an invitation, or close "
-            "the channel, through the client's methods"
+            f"{envelope.event_type!r} is written by the hub alone; to close a channel, call "
+            "channel.close(reason)"
         )
     strangers = [item for item in envelope.audience or () if item not in ids]
     if strangers:
@@ -191,10 +210,10 @@ class TextChannelAdapter:
     def check_turn(self, metadata: ChannelMetadata, envelope: Envelope) -> bool:
         """Whether `envelope` takes a turn; `ProtocolError` for what the type does not know."""
         check_message(metadata, envelope)
-        if envelope.event_type == EV_CONTEXT_SET:
+        if envelope.event_type in (EV_CONTEXT_SET, EV_PACKET):
             raise ProtocolError(
-                f"{_channel(metadata)} has no variables; only a 'workflow' channel takes "
-                f"{EV_CONTEXT_SET!r}"
+                f"{_channel(metadata)} takes no {envelope.event_type!r}; only a 'workflow' channel "
+                f"does, here participants send {EV_TEXT!r}"
             )
         return envelope.event_type == EV_TEXT
 

@@ -1,0 +1,292 @@
+"""Who is let through at the hub: rules, limits and rates, asked before anything is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from agent_adapter.core.errors import (
+    AccessDeniedError,
+    InboxFull,
+    NetworkError,
+    ProtocolError,
+)
+from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.channel import ChannelManifest
+from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.rules import RateBlock, Rule, allows
+
+__all__ = [
+    "ENVELOPE_LIMIT",
+    "Admission",
+    "Allow",
+    "Arbiter",
+    "Decision",
+    "Deny",
+    "Identity",
+    "RateLimiter",
+    "RuleBasedArbiter",
+    "check_size",
+]
+
+ENVELOPE_LIMIT = 512 * 1024
+"""Bytes of JSON that one envelope may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A registered participant with its résumé and its rule."""
+
+    passport: Passport
+    resume: Resume = field(default_factory=Resume)
+    rule: Rule = field(default_factory=Rule)
+
+    @property
+    def agent_id(self) -> str:
+        """Its id, given by the hub."""
+        return self.passport.agent_id or ""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.passport.name
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Let it through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """Refuse it with `reason`; `error` is what the caller gets."""
+
+    reason: str
+    error: type[NetworkError] = AccessDeniedError
+
+
+Decision = Allow | Deny
+
+
+class Arbiter(Protocol):
+    """Decides what passes the hub; each method is quick, and changes nothing."""
+
+    def authorize_register(self, newcomer: Identity) -> Decision:
+        """Whether somebody may register."""
+        ...
+
+    def authorize_channel_open(
+        self,
+        manifest: ChannelManifest,
+        creator: Identity,
+        invitees: Sequence[Identity],
+        active_creator_channels: int,
+    ) -> Decision:
+        """Whether `creator` may open such a channel with `invitees`."""
+        ...
+
+    def authorize_send(
+        self, envelope: Envelope, sender: Identity, recipients: Sequence[Identity]
+    ) -> Decision:
+        """Whether `sender` may send `envelope` to `recipients`."""
+        ...
+
+    def authorize_inbox(
+        self, envelope: Envelope, recipient: Identity, current_pending: int
+    ) -> Decision:
+        """Whether one more message may wait for `recipient`."""
+        ...
+
+    def authorize_dispatch(
+        self, envelope: Envelope, sender: Identity, recipient: Identity
+    ) -> Decision:
+        """Whether `recipient` wants to see what `sender` sends; a refusal leaves it out."""
+        ...
+
+
+class RuleBasedArbiter:
+    """Decides by the `Rule` of each participant; subclass it to add to one question."""
+
+    def authorize_register(self, newcomer: Identity) -> Decision:
+        """Everybody may."""
+        return Allow()
+
+    def authorize_channel_open(
+        self,
+        manifest: ChannelManifest,
+        creator: Identity,
+        invitees: Sequence[Identity],
+        active_creator_channels: int,
+    ) -> Decision:
+        """Both sides' access, their types of channel, and the number of open channels."""
+        access, limits = creator.rule.access, creator.rule.limits
+        if not allows(access.channel_types.initiate, manifest.type):
+            return Deny(f"{creator.name} may not open a {manifest.type!r} channel")
+        for invitee in invitees:
+            if invitee.agent_id == creator.agent_id:
+                continue
+            theirs = invitee.rule.access
+            if not allows(access.outbound_to, invitee.name):
+                return Deny(f"{creator.name} may not speak to {invitee.name}")
+            if not allows(theirs.inbound_from, creator.name):
+                return Deny(f"{invitee.name} takes no messages of {creator.name}")
+            if not allows(theirs.channel_types.accept, manifest.type):
+                return Deny(f"{invitee.name} takes part in no {manifest.type!r} channel")
+        most = limits.max_concurrent_channels
+        if 0 < most <= active_creator_channels:
+            return Deny(
+                f"{creator.name} has {active_creator_channels} channels open and may have {most}; "
+                "close one first"
+            )
+        return Allow()
+
+    def authorize_send(
+        self, envelope: Envelope, sender: Identity, recipients: Sequence[Identity]
+    ) -> Decision:
+        """The sender's access, and how deep it may delegate."""
+        access, deepest = sender.rule.access, sender.rule.limits.delegation_depth
+        for recipient in recipients:
+            if recipient.agent_id != sender.agent_id and not allows(
+                access.outbound_to, recipient.name
+            ):
+                return Deny(f"{sender.name} may not speak to {recipient.name}")
+        if 0 < deepest < envelope.depth:
+            return Deny(
+                f"{sender.name} may delegate {deepest} deep; this message is {envelope.depth} deep"
+            )
+        return Allow()
+
+    def authorize_inbox(
+        self, envelope: Envelope, recipient: Identity, current_pending: int
+    ) -> Decision:
+        """The recipient's limit of waiting messages."""
+        most = recipient.rule.limits.inbox.max_pending
+        if 0 < most <= current_pending:
+            return Deny(
+                f"{current_pending} messages wait for {recipient.name}, who takes {most}; "
+                "send again later",
+                InboxFull,
+            )
+        return Allow()
+
+    def authorize_dispatch(
+        self, envelope: Envelope, sender: Identity, recipient: Identity
+    ) -> Decision:
+        """Whom the recipient hears from."""
+        if allows(recipient.rule.access.inbound_from, sender.name):
+            return Allow()
+        return Deny(f"{recipient.name} takes no messages of {sender.name}")
+
+
+class RateLimiter:
+    """Counts what each participant sends, by a clock that never goes back; a restart forgets."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def wait(self, agent_id: str, rate: RateBlock) -> float:
+        """0 when `agent_id` may send now, and counts it; else the seconds until it may."""
+        if rate.per_minute <= 0:
+            return 0.0
+        now, most = self._clock(), float(rate.burst or rate.per_minute)
+        left, at = self._left.get(agent_id, (most, now))
+        left = min(most, left + (now - at) * rate.per_minute / 60)
+        allowed = left >= 1
+        self._left[agent_id] = (left - 1 if allowed else left, now)
+        return 0.0 if allowed else (1 - left) * 60 / rate.per_minute
+
+    def forget(self, agent_id: str) -> None:
+        """Drop what is known of `agent_id`."""
+        self._left.pop(agent_id, None)
+
+
+class Admission:
+    """All that is asked before a hub writes: an arbiter's word, and the rate.
+
+    Each `check_…` raises the error of the first refusal and otherwise changes nothing but the
+    count of the rate.
+    """
+
+    def __init__(
+        self, arbiter: Arbiter | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.arbiter: Arbiter = arbiter if arbiter is not None else RuleBasedArbiter()
+        self.rates = RateLimiter(clock)
+
+    def check_register(self, newcomer: Identity) -> None:
+        """Whether somebody may register."""
+        _raise(self.arbiter.authorize_register(newcomer))
+
+    def check_open(
+        self,
+        manifest: ChannelManifest,
+        creator: Identity,
+        invitees: Sequence[Identity],
+        active_creator_channels: int,
+    ) -> None:
+        """Whether a channel may be opened; opening one counts as a message."""
+        decision = self.arbiter.authorize_channel_open(
+            manifest, creator, invitees, active_creator_channels
+        )
+        _raise(decision)
+        self._check_rate(creator)
+
+    def check_post(
+        self,
+        envelope: Envelope,
+        sender: Identity,
+        others: Sequence[Identity],
+        pending: Mapping[str, int],
+        *,
+        in_turn: bool = False,
+    ) -> Envelope:
+        """`envelope` as it may be written: without those in its audience who block its sender.
+
+        `others` are the channel's participants but the sender, `pending` how much waits for whom.
+        What is said `in_turn` does not count for the rate.
+        """
+        audience = envelope.audience
+        recipients = [item for item in others if audience is None or item.agent_id in audience]
+        _raise(self.arbiter.authorize_send(envelope, sender, recipients))
+        admitted = []
+        for recipient in recipients:
+            if isinstance(self.arbiter.authorize_dispatch(envelope, sender, recipient), Deny):
+                continue
+            waiting = pending.get(recipient.agent_id, 0)
+            _raise(self.arbiter.authorize_inbox(envelope, recipient, waiting))
+            admitted.append(recipient.agent_id)
+        if not in_turn:
+            self._check_rate(sender)
+        if len(admitted) == len(recipients):
+            return envelope
+        return replace(envelope, audience=admitted)
+
+    def _check_rate(self, sender: Identity) -> None:
+        rate = sender.rule.limits.rate
+        seconds = self.rates.wait(sender.agent_id, rate)
+        if seconds:
+            raise AccessDeniedError(
+                f"{sender.name} may send {rate.per_minute} messages a minute; "
+                f"the next one in {seconds:.1f} s"
+            )
+
+
+def check_size(body: str) -> None:
+    """Refuse an envelope whose JSON is too long; `ProtocolError` has both sizes."""
+    # A character has up to four bytes, so most bodies need not be encoded to be measured.
+    if len(body) * 4 <= ENVELOPE_LIMIT:
+        return
+    size = len(body.encode("utf-8", "surrogatepass"))
+    if size > ENVELOPE_LIMIT:
+        raise ProtocolError(
+            f"the envelope has {size} bytes of JSON, the limit is {ENVELOPE_LIMIT}; keep large "
+            "data elsewhere and send where it is"
+        )
+
+
+def _raise(decision: Decision) -> None:
+    if isinstance(decision, Deny):
+        raise decision.error(decision.reason)

@@ -1,0 +1,157 @@
+"""`Rule`: whom a participant may speak with, and how much; the hub enforces it, no client does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict
+
+from agent_adapter.network.records import STRICT, record_from_dict, record_to_dict
+
+__all__ = [
+    "AccessBlock",
+    "ChannelTypeAccess",
+    "InboxBlock",
+    "LimitsBlock",
+    "RateBlock",
+    "Rule",
+    "allows",
+    "parse_duration",
+]
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def _everything() -> list[str]:
+    return ["*"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelTypeAccess:
+    """Types of channel that a participant may open, and those it may be invited to; globs."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    initiate: list[str] = field(default_factory=_everything)
+    accept: list[str] = field(default_factory=_everything)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessBlock:
+    """Names that a participant hears from and speaks to, and its types of channel; globs."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    inbound_from: list[str] = field(default_factory=_everything)
+    outbound_to: list[str] = field(default_factory=_everything)
+    channel_types: ChannelTypeAccess = field(default_factory=ChannelTypeAccess)
+
+
+@dataclass(frozen=True, slots=True)
+class RateBlock:
+    """How many messages a minute a participant may send; `per_minute` 0 is no limit.
+
+    `burst` is how many may come at once; 0 is as many as `per_minute`. What a participant says in
+    a turn that the hub gave it does not count.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    per_minute: int = 0
+    burst: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InboxBlock:
+    """How much may wait for a participant; beyond it messages to it are refused.
+
+    Attributes:
+        max_pending: how many messages may wait; 0 is no limit.
+        overflow: `"reject"`, the only way: a message is never dropped without a word.
+        high_water: from how many on the hub notes pressure; `None` is 80 %, 0 never.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    max_pending: int = 1000
+    overflow: str = "reject"
+    high_water: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.overflow != "reject":
+            raise ValueError(
+                f"InboxBlock.overflow is 'reject', not {self.overflow!r}: a message that was "
+                "accepted is never dropped"
+            )
+
+    def pressure_at(self) -> int:
+        """From how many waiting messages on there is pressure; 0 is never."""
+        return self.max_pending * 4 // 5 if self.high_water is None else self.high_water
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsBlock:
+    """How much of everything a participant may use; 0 is no limit, durations as `"2h"`."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    max_concurrent_channels: int = 0
+    max_concurrent_tasks: int = 0
+    channel_ttl_default: str | int = "2h"
+    task_ttl_default: str | int = "15m"
+    rate: RateBlock = field(default_factory=RateBlock)
+    delegation_depth: int = 5
+    inbox: InboxBlock = field(default_factory=InboxBlock)
+
+    def __post_init__(self) -> None:
+        parse_duration(self.channel_ttl_default)
+        parse_duration(self.task_ttl_default)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a participant may do; the default permits everything a well-meant one does."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    version: int = 1
+    access: AccessBlock = field(default_factory=AccessBlock)
+    limits: LimitsBlock = field(default_factory=LimitsBlock)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rule as JSON."""
+        return record_to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Rule:
+        """The rule that `to_dict` wrote; `ProtocolError` names what does not fit."""
+        return record_from_dict(cls, data)
+
+
+def allows(patterns: list[str], name: str) -> bool:
+    """Whether one of the globs matches `name`, capitals and small letters apart."""
+    return any(pattern == "*" or fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def parse_duration(text: str | int) -> int:
+    """Seconds of `"30s"`, `"15m"`, `"2h"`, `"1d"`, `"90"` or a whole number; `""` is 0."""
+    if isinstance(text, int) and not isinstance(text, bool):
+        seconds, known = text, True
+    else:
+        seconds, known = _seconds(str(text).strip())
+    if not known or seconds < 0:
+        raise ValueError(f"a duration is written as 30s, 15m, 2h, 1d or in seconds, not {text!r}")
+    return seconds
+
+
+def _seconds(text: str) -> tuple[int, bool]:
+    if not text:
+        return 0, True
+    unit = _UNITS.get(text[-1])
+    number = text if unit is None else text[:-1]
+    if not (number.isascii() and number.isdigit()):
+        return 0, False
+    return int(number) * (unit or 1), True
