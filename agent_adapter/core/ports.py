@@ -79,10 +79,7 @@ class Hook(Protocol):
 
 
 class SeenMessage(Protocol):
-    """One message of a channel as a participant sees it.
-
-    `own` says that the participant wrote it; a `summary` stands for older ones that are not shown.
-    """
+    """One message of a channel as a participant sees it."""
 
     @property
     def text(self) -> str:
@@ -91,12 +88,12 @@ class SeenMessage(Protocol):
 
     @property
     def own(self) -> bool:
-        """Whether the participant wrote it itself."""
+        """Whether the participant said it itself."""
         ...
 
     @property
     def summary(self) -> bool:
-        """Whether it stands for older messages."""
+        """Whether it stands for older messages that are not shown."""
         ...
 
 

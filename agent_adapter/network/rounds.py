@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from agent_adapter.core.errors import (
@@ -12,9 +13,7 @@ from agent_adapter.core.errors import (
     ToolError,
     ToolInDoubt,
 )
-from agent_adapter.flow.envelope import EV_PACKET, EV_TEXT, Envelope
-from agent_adapter.flow.routing import packet_data, round_routing
-from agent_adapter.flow.state import WorkflowState
+from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.turn import Reply, Turn
 
 __all__ = ["Drive", "round_envelope", "run_round"]
@@ -44,7 +43,7 @@ async def run_round(agent: Any, turn: Turn, drive: Drive) -> None:
     if reply is not None:
         try:
             packet = round_envelope(turn, reply)
-        except (ProtocolError, ToolError) as exc:
+        except ProtocolError as exc:
             error = exc
     if error is not None:
         await turn.port.fail(error)
@@ -55,31 +54,20 @@ async def run_round(agent: Any, turn: Turn, drive: Drive) -> None:
 def round_envelope(turn: Turn, reply: Reply) -> Envelope | None:
     """The one envelope that the round sends; `None` for a silent round.
 
-    In a workflow channel it is a packet, in others a text. `ProtocolError` names a handoff to
-    somebody who is not in the channel.
+    `ProtocolError` names a handoff to somebody who is not in the channel.
     """
-    event_type, data = EV_PACKET, _packet_of(turn, reply)
-    if not isinstance(turn.state(), WorkflowState):
-        event_type, data = EV_TEXT, ({"text": reply.body} if reply.body else None)
-    if data is None:
-        return None
-    return Envelope(
-        turn.channel_id,
-        turn.agent_id,
-        None,
-        event_type,
-        data,
-        causation_id=turn.trigger.envelope_id if turn.trigger is not None else None,
-        idempotency_key=turn.turn_id,
-    )
-
-
-def _packet_of(turn: Turn, reply: Reply) -> dict[str, Any] | None:
     try:
-        routing = round_routing(reply.calls, turn.tool_names, turn.participants)
+        envelope = turn.adapter.build_round_envelope(
+            turn.metadata,
+            turn.agent_id,
+            reply.body,
+            reply.calls,
+            turn.state(),
+            causation_id=turn.trigger.envelope_id if turn.trigger is not None else None,
+        )
     except ToolError as exc:
         raise ProtocolError(str(exc)) from exc
-    return packet_data(routing, reply.body)
+    return envelope and replace(envelope, idempotency_key=turn.turn_id)
 
 
 def _blocking(error: Exception | None) -> list[AgentAdapterError]:

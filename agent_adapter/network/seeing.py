@@ -1,0 +1,84 @@
+"""From a started turn to what its participant reads: the view, and the message to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.network.turn import Staged, Turn, TurnPort, ViewMessage
+
+if TYPE_CHECKING:
+    from agent_adapter.exec.executor import Executor
+    from agent_adapter.flow.envelope import Envelope
+    from agent_adapter.network.adapters.base import ChannelAdapter
+    from agent_adapter.network.channel import ChannelMetadata
+    from agent_adapter.network.views import ViewPolicy
+
+__all__ = ["Window", "turn_of"]
+
+Window = Callable[[str, str, int], Awaitable[Sequence[Any]]]
+"""`await window(channel_id, participant_id, recent_n)`: the newest turns, oldest first."""
+
+
+async def turn_of(
+    started: Any,
+    *,
+    agent_name: str,
+    adapter: ChannelAdapter,
+    executor: Executor,
+    port: TurnPort,
+    window: Window,
+    view: ViewPolicy | None = None,
+    agent_client: Any = None,
+    hub_client: Any = None,
+) -> Turn:
+    """The `Turn` of a `StartedTurn`: its view read, its message rendered, its tools gathered."""
+    metadata: ChannelMetadata = started.metadata
+    agent_id: str = started.agent_id
+    policy = view if view is not None else adapter.default_view_policy(metadata, agent_id)
+    newest = await window(started.channel_id, agent_id, policy.window + 1)
+    trigger: Envelope | None = started.trigger
+    history = [item for item in newest if trigger is None or not _same(item, trigger)]
+    names = metadata.names()
+
+    def seen(envelopes: Sequence[Envelope], earlier: int = 0) -> list[ViewMessage]:
+        return policy.project(
+            envelopes,
+            participant_id=agent_id,
+            render_envelope=adapter.render_envelope,
+            name_for=lambda id: names.get(id, id),
+            earlier=earlier,
+        )
+
+    # Each turn is one envelope: how many were not read is known without reading them.
+    taken = getattr(started.state, "turn_count", 0) - (trigger is not None)
+    unread = max(0, taken - len(history)) if len(newest) > policy.window else 0
+    state = started.state
+    return Turn(
+        turn_id=started.ref.turn_id,
+        channel_id=started.channel_id,
+        agent_id=agent_id,
+        agent_name=agent_name,
+        state=state,
+        participants=metadata.ids_by_name(),
+        executor=executor,
+        port=port,
+        adapter=adapter,
+        metadata=metadata,
+        attempt=started.attempt,
+        trigger=trigger,
+        messages=seen(history, unread),
+        input_text="\n".join(item.text for item in seen([trigger])) if trigger else "",
+        tools=adapter.tools_for(agent_client, metadata, state, agent_id),
+        agent_client=agent_client,
+        hub_client=hub_client,
+        staged_before=[_staged(item) for item in started.staged],
+    )
+
+
+def _same(one: Envelope, other: Envelope) -> bool:
+    return one.envelope_id == other.envelope_id
+
+
+def _staged(item: Any) -> Staged:
+    return item if isinstance(item, Staged) else Staged(call_key=item.call_key, body=item.body)
