@@ -43,8 +43,8 @@ async def in_turns(contenders: Mapping[str, Batch], *, rounds: int, calls: int) 
     """
     names = list(contenders)
     seconds: dict[str, list[float]] = {name: [] for name in names}
+    gc.collect()
     for round_number in range(rounds + WARM_UP_ROUNDS):
-        gc.collect()
         shift = round_number % len(names)
         for name in names[shift:] + names[:shift]:
             spent = await contenders[name](calls)
