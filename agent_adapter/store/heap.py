@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import eq, ge, gt, itemgetter, le, lt, ne
 from typing import Any
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Condition, Row
-from agent_adapter.store.conditions import check_columns, listed, refuse_none, term
+from agent_adapter.store.conditions import Term, check_columns, listed, refuse_none, term
+from agent_adapter.store.ordered import OrderedIndex, place_of
 from agent_adapter.store.tables import Table
 
 __all__ = ["Heap"]
@@ -51,7 +52,7 @@ class _Index:
 class _Plan:
     """How the rows of one shape of condition are found."""
 
-    __slots__ = ("by_key", "index", "rest", "wanted")
+    __slots__ = ("by_key", "index", "last", "rest", "wanted")
 
     def __init__(
         self,
@@ -60,11 +61,40 @@ class _Plan:
         index: _Index | None,
         wanted: Callable[[Condition], Any] | None,
         rest: tuple[str, ...],
+        last: str | None = None,
     ) -> None:
         self.by_key = by_key
+        self.last = last
         self.index = index
         self.wanted = wanted
         self.rest = rest
+
+
+class _Walk:
+    """How the rows of one shape of condition are read in order."""
+
+    __slots__ = ("_above", "_below", "_index", "_prefix", "_wanted", "rest")
+
+    def __init__(
+        self, index: OrderedIndex, prefix: tuple[str, ...], by: str, terms: Mapping[str, Term]
+    ) -> None:
+        self._index = index
+        self._prefix = prefix
+        self._wanted = itemgetter(*prefix) if prefix else None
+        ranges = {t.comparison: written for written, t in terms.items() if t.column == by}
+        self._above = next(((ranges[c], c == ">=") for c in (">", ">=") if c in ranges), None)
+        self._below = next(((ranges[c], c == "<=") for c in ("<", "<=") if c in ranges), None)
+        used = {edge[0] for edge in (self._above, self._below) if edge is not None}
+        self.rest = tuple(w for w in terms if w not in used and w not in prefix)
+
+    def keys(self, where: Condition, *, descending: bool) -> Iterator[Any]:
+        """Keys in order, within the range that the condition asks for."""
+        wanted = () if self._wanted is None else self._wanted(where)
+        above, below = (
+            None if edge is None else (_bound(edge[0], where[edge[0]]), edge[1])
+            for edge in (self._above, self._below)
+        )
+        return self._index.walk(wanted, descending=descending, above=above, below=below)
 
 
 class Heap:
@@ -73,9 +103,11 @@ class Heap:
     __slots__ = (
         "_blank",
         "_indexes",
+        "_ordered",
         "_plans",
         "_reals",
         "_settable",
+        "_walks",
         "declared",
         "key_of",
         "key_width",
@@ -92,6 +124,8 @@ class Heap:
         self._reals = tuple(c.name for c in declared.columns if c.kind == "real")
         self._indexes: dict[tuple[str, ...], _Index] = {}
         self._plans: dict[tuple[str, ...], _Plan] = {}
+        self._ordered: dict[tuple[tuple[str, ...], str], OrderedIndex] = {}
+        self._walks: dict[tuple[tuple[str, ...], str], _Walk | None] = {}
 
     def whole(self, row: Row) -> Row:
         """A copy of `row` with every column; `StoreError` for one that the table lacks."""
@@ -127,6 +161,12 @@ class Heap:
                     continue
                 index.remove(key, old)
             index.add(key, row)
+        for ordered in self._ordered.values():
+            if old is not None:
+                if ordered.holds(old, row):
+                    continue
+                ordered.remove(key, old)
+            ordered.add(key, row)
         return old
 
     def remove(self, key: Any) -> Row:
@@ -134,6 +174,8 @@ class Heap:
         row = self.rows.pop(key)
         for index in self._indexes.values():
             index.remove(key, row)
+        for ordered in self._ordered.values():
+            ordered.remove(key, row)
         return row
 
     def find(self, where: Condition | None) -> list[tuple[Any, Row]]:
@@ -147,10 +189,54 @@ class Heap:
             found = _narrowed(found, written, where[written])
         return found if isinstance(found, list) else list(found)
 
+    def first(
+        self, where: Condition, by: str, limit: int, *, descending: bool
+    ) -> list[tuple[Any, Row]] | None:
+        """The first `limit` matches in the order of `by`, read from an index that is so ordered.
+
+        `None` where no declared index has that order.
+        """
+        key = (tuple(where), by)
+        walk = self._walks.get(key)
+        if walk is None and key not in self._walks:
+            walk = self._walks[key] = self._walk(*key)
+        if walk is None:
+            return None
+        found: list[tuple[Any, Row]] = []
+        for at in walk.keys(where, descending=descending):
+            if len(found) >= limit:
+                break
+            pair = (at, self.rows[at])
+            if not walk.rest or _fits(pair, walk.rest, where):
+                found.append(pair)
+        return found
+
+    def _walk(self, shape: tuple[str, ...], by: str) -> _Walk | None:
+        terms = {written: term(written) for written in shape}
+        equal = {t.column: written for written, t in terms.items() if t.comparison == "="}
+        for columns in (self.declared.key, *self.declared.indexes):
+            if by not in columns:
+                continue
+            prefix = columns[: columns.index(by)]
+            if all(column in equal for column in prefix):
+                index = self._ordered.get((prefix, by)) or self._order(prefix, by)
+                return _Walk(index, tuple(equal[c] for c in prefix), by, terms)
+        return None
+
+    def _order(self, prefix: tuple[str, ...], by: str) -> OrderedIndex:
+        index = self._ordered[(prefix, by)] = OrderedIndex(prefix, by)
+        for key, row in self.rows.items():
+            index.add(key, row)
+        return index
+
     def _candidates(self, plan: _Plan, where: Condition) -> Iterable[tuple[Any, Row]]:
         if plan.wanted is None:
             return self.rows.items()
         wanted = plan.wanted(where)
+        if plan.last is not None:
+            first = wanted if isinstance(wanted, tuple) else (wanted,)
+            keys = [(*first, value) for value in dict.fromkeys(listed(plan.last, where[plan.last]))]
+            return [(key, self.rows[key]) for key in keys if key in self.rows]
         if plan.by_key:
             row = self.rows.get(wanted)
             return [] if row is None else [(wanted, row)]
@@ -163,6 +249,20 @@ class Heap:
         terms = {written: term(written) for written in shape}
         check_columns(self.declared, (t.column for t in terms.values()))
         equal = {t.column: written for written, t in terms.items() if t.comparison == "="}
+        several = {t.column: written for written, t in terms.items() if t.comparison == "in"}
+        first, last = self.declared.key[:-1], self.declared.key[-1]
+        if first and last in several and all(column in equal for column in first):
+            # All but the end of the key is given, and the ends are listed: each row by its key.
+            used = tuple(equal[column] for column in first)
+            plan = _Plan(
+                by_key=False,
+                index=None,
+                wanted=itemgetter(*used),
+                rest=tuple(w for w in shape if w not in used and w != several[last]),
+                last=several[last],
+            )
+            self._plans[shape] = plan
+            return plan
         prefix = self._longest_prefix(equal)
         used = tuple(equal[column] for column in prefix)
         by_key = prefix == self.declared.key
@@ -201,10 +301,19 @@ class Heap:
         check_columns(self.declared, names)
 
         def place(pair: tuple[Any, Row]) -> list[tuple[bool, Any]]:
-            row = pair[1]
-            return [(row[n] is not None, row[n] if row[n] is not None else 0) for n in names]
+            return [place_of(pair[1][name]) for name in names]
 
         return sorted(found, key=place, reverse=descending)
+
+
+def _fits(pair: tuple[Any, Row], rest: tuple[str, ...], where: Condition) -> bool:
+    return all(_narrowed((pair,), written, where[written]) for written in rest)
+
+
+def _bound(written: str, value: Any) -> Any:
+    if value is None:
+        raise refuse_none(written)
+    return value
 
 
 def _narrowed(found: Iterable[tuple[Any, Row]], written: str, value: Any) -> list[tuple[Any, Row]]:

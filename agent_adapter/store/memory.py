@@ -23,6 +23,7 @@ __all__ = ["MemoryStore"]
 T = TypeVar("T")
 
 _POSTED_LIMIT = 10_000
+_SLICE = 4
 _RUN_LIMIT = 10_000
 _RUN_SECONDS = 3600.0
 
@@ -104,6 +105,11 @@ class _MemoryTransaction:
         limit: int | None = None,
     ) -> list[Row]:
         heap = self._heaps[table]
+        if limit is not None and order_by and (isinstance(order_by, str) or len(order_by) == 1):
+            by = order_by if isinstance(order_by, str) else order_by[0]
+            first = heap.first(where or {}, by, limit, descending=descending)
+            if first is not None:
+                return [row.copy() for _, row in first]
         found = heap.find(where)
         if order_by:
             found = heap.ordered(found, order_by, descending=descending)
@@ -172,7 +178,7 @@ class MemoryStore:
         if len(posted) > _POSTED_LIMIT:
             with self._lock:
                 if not self._busy:
-                    self._drain()
+                    self._drain(_SLICE)
 
     async def read(self, op: Operation[T]) -> T:
         """Run `op` after everything posted; one that writes is taken back and refused."""
@@ -195,11 +201,12 @@ class MemoryStore:
             for table in TABLES:
                 self._heaps[table.name] = Heap(table)
 
-    def _drain(self) -> None:
+    def _drain(self, most: int | None = None) -> None:
+        """Run what is posted, oldest first: all of it, or a few at a time where nobody waits."""
         if self._closed:
             raise _closed()
         posted = self._posted
-        for _ in range(len(posted)):
+        for _ in range(min(len(posted), most) if most is not None else len(posted)):
             op, at = posted.popleft()
             try:
                 self._run(op, at)
