@@ -20,7 +20,7 @@ echo "setup: installing uv into .uv/ by pip" >&2
 # --target needs pip only: no venv module, no writable site-packages, no home directory.
 if "$python" -m pip --version >/dev/null 2>&1; then
     "$python" -m pip install --quiet --disable-pip-version-check --no-warn-script-location \
-        --target .uv 'uv>=0.7' >&2
+        --root-user-action ignore --target .uv 'uv>=0.7' >&2
 else
     "$python" -m venv .uv >&2
     .uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.7' >&2
