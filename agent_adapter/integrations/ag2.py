@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from ag2.middleware import ToolMiddleware
     from ag2.tools.types import FunctionTool
 
-    from agent_adapter.core.ports import ApprovalPort, ToolRunner
+    from agent_adapter.core.ports import ApprovalPort, ToolRunner, TurnView
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
+    from agent_adapter.flow.reply import Reply
 
 __all__ = ["INTEGRATION", "Ag2Integration", "ag2_tool", "ag2_tools"]
 
@@ -125,6 +126,19 @@ class Ag2Integration(IntegrationBase):
         if context is None:
             return super().bind_context(event)
         return _bind(event, str(context.stream.id))
+
+    def drives(self, agent: Any) -> bool:
+        """Whether `agent` is an `ag2.Agent`."""
+        from agent_adapter.integrations import _ag2_driver
+
+        return _ag2_driver.drives(agent)
+
+    async def drive(self, agent: Any, turn: TurnView) -> Reply:
+        """One round of an `ag2.Agent`; its own tools run through the turn's executor too."""
+        from agent_adapter.integrations import _ag2_driver
+
+        _check_ag2()
+        return await _ag2_driver.drive(agent, turn)
 
 
 INTEGRATION = Ag2Integration()
