@@ -29,7 +29,8 @@ KIT = (
     "fakes/approval.py",
 )
 """What a plug-in's author copies into their own `tests/` package."""
-GROUPS = nox.project.dependency_groups(nox.project.load_toml(ROOT / "pyproject.toml"), "test")
+PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+GROUPS = nox.project.dependency_groups(PROJECT, "test")
 
 
 @nox.session
@@ -44,7 +45,8 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check types strictly, with the frameworks installed."""
-    session.install("-e", ".[ag2,agno]", *GROUPS, "mypy", "nox", "types-jsonschema")
+    everything = nox.project.dependency_groups(PROJECT, "dev", "agentdojo")
+    session.install("-e", ".[ag2,agno,cel]", *everything)
     session.run("mypy")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from agent_adapter.cli import approvals, demo, integrations, ledger, tools
-from agent_adapter.cli.exits import FAILED, OK, USAGE, Refusal, code_of
+from agent_adapter.cli.exits import FAILED, OK, USAGE, Refusal, code_of, fix_of
 from agent_adapter.cli.output import say_error
 from agent_adapter.core.errors import AgentAdapterError
 
@@ -64,5 +64,6 @@ def run(argv: Sequence[str] | None = None) -> int:
     except Refusal as exc:
         return say_error(exc.kind, exc.message, code=exc.code, as_json=as_json)
     except AgentAdapterError as exc:
-        return say_error(exc.kind, str(exc), code=code_of(exc), as_json=as_json)
+        said = "; ".join(filter(None, (str(exc), fix_of(exc))))
+        return say_error(exc.kind, said, code=code_of(exc), as_json=as_json)
     return code if isinstance(code, int) else OK

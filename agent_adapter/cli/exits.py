@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_adapter.core.errors import AgentAdapterError, ApprovalPending, ToolInDoubt
 
-__all__ = ["DOUBT", "FAILED", "OK", "PENDING", "USAGE", "Refusal", "code_of"]
+__all__ = ["DOUBT", "FAILED", "OK", "PENDING", "USAGE", "Refusal", "code_of", "fix_of"]
 
 OK = 0
 """Done."""
@@ -40,3 +40,12 @@ class Refusal(Exception):
 def code_of(exc: AgentAdapterError) -> int:
     """The exit code that an error of the library ends in."""
     return next((code for error, code in _CODES if isinstance(exc, error)), FAILED)
+
+
+def fix_of(exc: AgentAdapterError) -> str:
+    """What to type next, where an error's own text cannot know that it is shown in a shell."""
+    if isinstance(exc, ApprovalPending):
+        return f"decide with `agent-adapter approvals show {exc.id}`, then `tools resume`"
+    if isinstance(exc, ToolInDoubt):
+        return "see `agent-adapter ledger in-doubt`"
+    return ""

@@ -66,6 +66,13 @@ def test_resume_runs_an_approved_call_once(run: Run, held: str, tmp_path: Path) 
     assert (tmp_path / "paid.txt").read_text() == "A1 5.0\n"
 
 
+def test_a_held_call_says_what_to_type_next(run: Run) -> None:
+    """A call that waits names its record, and the command that shows it."""
+    ran = run("tools", "call", "shop.py", "refund", "order_id=A1", "amount=5")
+    assert ran.code == 3
+    assert "`agent-adapter approvals show apr_" in ran.err
+
+
 def test_resume_of_an_undecided_call_is_still_pending(run: Run, held: str, tmp_path: Path) -> None:
     """Nothing runs before somebody decides."""
     assert run("tools", "resume", "shop.py", held).code == 3
