@@ -13,10 +13,11 @@ from agent_adapter.core.errors import AgentAdapterError, StoreError, ToolError, 
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.core.types import ApprovalDecision, RunLimits
+from agent_adapter.core.types import RunLimits
 from agent_adapter.exec import cache, hooks, replay
 from agent_adapter.exec.admit import admit
 from agent_adapter.exec.approval import step as approval
+from agent_adapter.exec.approval.step import Question
 from agent_adapter.exec.approval.tokens import TokenBook
 from agent_adapter.exec.around import AROUND, RunScope, notice
 from agent_adapter.exec.book import book_of
@@ -64,7 +65,7 @@ class Executor:
         self.hooks = tuple(hooks)
         self.book = book_of(self.store)
         self.tokens = TokenBook()
-        self.asking: dict[str, asyncio.Task[ApprovalDecision]] = {}
+        self.asking: dict[str, Question] = {}
         self.flights: dict[str, asyncio.Task[tuple[str, bytes]]] = {}
         self._plans: dict[ToolSpec, Plan] = {}
         self.watchers = Watchers()

@@ -103,7 +103,8 @@ class Gate:
         values = spec.validate(args)
         if not await _confirms(spec, values, ctx):
             return Grant(needed=False)
-        decision = await self.port.request(_plain_request(spec, values, ctx, edits_allowed))
+        request = _plain_request(spec, values, ctx, edits_allowed)
+        decision = await step.answer_of(self.port, request)
         if decision.is_pending:
             raise ApprovalPending(decision.record_id or "", decision.expires_at)
         if not decision.approved:

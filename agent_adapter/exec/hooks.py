@@ -11,6 +11,7 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import GuardrailBlocked
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.call import Call
+from agent_adapter.exec.masking import unmasked
 
 __all__ = ["HOOK_SECONDS", "HookView", "after", "before", "bound_hooks"]
 
@@ -48,7 +49,7 @@ async def before(call: Call, hooks: tuple[Any, ...]) -> None:
             continue
         if not isinstance(changed, Mapping):
             raise GuardrailBlocked(f"a hook gave {type(changed).__name__} in place of arguments")
-        call.rebind(call.spec.validate(changed))
+        call.rebind(call.spec.validate(unmasked(call, changed)))
 
 
 async def after(call: Call, hooks: tuple[Any, ...], value: Any) -> Any:

@@ -20,18 +20,23 @@ _process = secrets.token_bytes(16)
 
 
 class Stamp:
-    """Set on a decision by this library's ports: good once, for one binding, in this process."""
+    """Set on a decision by this library's ports: good once, for one binding, in this process.
 
-    __slots__ = ("_process", "binding", "used")
+    `said` is the digest of verdict and edits, so that the stamp cannot stand on another answer.
+    """
 
-    def __init__(self, binding: str) -> None:
+    __slots__ = ("_process", "binding", "said", "used")
+
+    def __init__(self, binding: str, said: str) -> None:
         self.binding = binding
+        self.said = said
         self.used = False
         self._process = _process
 
-    def use(self, binding: str) -> bool:
+    def use(self, binding: str, said: str) -> bool:
         """Whether the stamp is of this process, for this call, and was not used; uses it."""
-        good = self._process == _process and self.binding == binding and not self.used
+        same = self.binding == binding and self.said == said
+        good = self._process == _process and same and not self.used
         self.used = self.used or good
         return good
 
@@ -47,7 +52,7 @@ class Stamp:
 
 def stamped(decision: ApprovalDecision, request: ApprovalRequest) -> ApprovalDecision:
     """`decision`, tied to the call that `request` asked about."""
-    return dataclasses.replace(decision, stamp=Stamp(request.binding))
+    return dataclasses.replace(decision, stamp=Stamp(request.binding, _said(decision)))
 
 
 def counts(decision: Any, call: Call) -> bool:
@@ -55,8 +60,12 @@ def counts(decision: Any, call: Call) -> bool:
     if not isinstance(decision, ApprovalDecision):
         return False
     if isinstance(decision.stamp, Stamp):
-        return decision.stamp.use(binding_of(call))
+        return decision.stamp.use(binding_of(call), _said(decision))
     return call.ctx.bound_by is not None
+
+
+def _said(decision: ApprovalDecision) -> str:
+    return digest([decision.verdict, decision.arguments])
 
 
 def binding_of(call: Call) -> str:

@@ -16,14 +16,42 @@ from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import hooks, taint
 from agent_adapter.exec.approval.binding import counts, request_of
 from agent_adapter.exec.call import Call
+from agent_adapter.exec.masking import unmasked
+from agent_adapter.exec.price import price
 from agent_adapter.exec.threads import pool
 from agent_adapter.store import approvals
 from agent_adapter.store.approvals import Take
 
-__all__ = ["CONFIRM_SECONDS", "accept", "agree_to_repeat", "approve", "ask", "given", "why"]
+__all__ = [
+    "CONFIRM_SECONDS",
+    "Question",
+    "accept",
+    "agree_to_repeat",
+    "answer_of",
+    "approve",
+    "ask",
+    "given",
+    "why",
+]
 
 CONFIRM_SECONDS = 2.0
 """How long a confirm rule may think before it counts as yes."""
+
+
+class Question:
+    """A question being asked; its yes is good for one call, however many wait for it."""
+
+    __slots__ = ("_used", "answer")
+
+    def __init__(self, port: ApprovalPort, request: ApprovalRequest) -> None:
+        loop = asyncio.get_running_loop()
+        self.answer: asyncio.Task[ApprovalDecision] = loop.create_task(answer_of(port, request))
+        self._used = False
+
+    def use(self) -> bool:
+        """Whether this is the first call to use the answer."""
+        first, self._used = not self._used, True
+        return first
 
 
 async def why(call: Call) -> str | None:
@@ -62,15 +90,14 @@ async def ask(
         return ApprovalDecision.deny(reason=f"{reason}, and there is nobody to ask")
     labels = await taint.labels(call)
     request = request_of(call, reason, taint=labels, edits_allowed=edits_allowed)
-    asking = call.executor.asking
-    waiting = asking.get(request.binding)
-    if waiting is None:
-        waiting = asyncio.get_running_loop().create_task(_request(port, request))
-        asking[request.binding] = waiting
-        waiting.add_done_callback(lambda done: _answered(asking, request.binding, done))
     ids = (call.spec.name, call.ctx.call_id, call.run_id, call.call_key)
     call.executor.watchers.emit(ApprovalRequested(*ids, reason))
-    decision = await asyncio.shield(waiting)
+    while True:
+        question = _question(call.executor.asking, port, request)
+        decision = await asyncio.shield(question.answer)
+        # A yes without a record of its own lets one call run; whoever shared it asks again.
+        if not decision.approved or decision.record_id is not None or question.use():
+            break
     call.executor.watchers.emit(
         ApprovalDecided(*ids, decision.verdict, decision.reviewer, decision.record_id)
     )
@@ -79,6 +106,9 @@ async def ask(
 
 async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool = True) -> None:
     """Bind the answer to the call: edits are validated and guarded like any arguments."""
+    earlier = frozenset(row["call_key"] for row in call.earlier)
+    if decision is call.decision and call.approval is not None and earlier <= call.accepted:
+        return  # bound by the call's gate, or by the record it is resumed from
     if decision.is_pending:
         raise ApprovalPending(decision.record_id or "", decision.expires_at)
     name = call.spec.name
@@ -90,10 +120,11 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
     call.decision = decision
     if decision.record_id is not None and not call.spec.plain and not call.spec.secrets:
         await _return_to_record(call, decision.record_id)
-    asked_digest = call.digest
+    asked_digest, asked_key = call.digest, call.key()
     if decision.arguments is not None:
-        call.rebind(call.spec.validate(decision.arguments))
+        call.rebind(call.spec.validate(unmasked(call, decision.arguments)))
         await hooks.before(call, call.executor.plan(call.spec).before)
+        price(call)
     call.approval = {
         "id": decision.record_id,
         "reviewer": decision.reviewer,
@@ -101,12 +132,12 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
         "digest": call.digest,
         "asked": asked_digest,
     }
-    call.accepted |= frozenset(row["call_key"] for row in call.earlier)
+    call.accepted |= earlier
     if decision.record_id is not None:
         call.take = Take(
             record_id=decision.record_id,
             tenant=call.ctx.tenant,
-            call_key=call.key(),
+            call_key=asked_key,
             principal=call.ctx.principal,
             fingerprint=call.spec.fingerprint,
             digest=asked_digest,
@@ -138,7 +169,19 @@ async def agree_to_repeat(call: Call, reason: str) -> None:
     await accept(call, decision)
 
 
-async def _request(port: ApprovalPort, request: ApprovalRequest) -> ApprovalDecision:
+def _question(
+    asking: dict[str, Question], port: ApprovalPort, request: ApprovalRequest
+) -> Question:
+    """The question about this binding that is being asked, or a new one."""
+    question = asking.get(request.binding)
+    if question is None:
+        question = asking[request.binding] = Question(port, request)
+        question.answer.add_done_callback(lambda _: asking.pop(request.binding, None))
+    return question
+
+
+async def answer_of(port: ApprovalPort, request: ApprovalRequest) -> ApprovalDecision:
+    """What the port says; an exception and anything but a decision are a denial."""
     try:
         decision: object = await port.request(request)
     except Exception as exc:
@@ -147,15 +190,6 @@ async def _request(port: ApprovalPort, request: ApprovalRequest) -> ApprovalDeci
         kind = type(decision).__name__
         return ApprovalDecision.deny(reason=f"the approval port gave {kind}, not a decision")
     return decision
-
-
-def _answered(
-    asking: dict[str, asyncio.Task[ApprovalDecision]],
-    binding: str,
-    done: asyncio.Task[ApprovalDecision],
-) -> None:
-    if asking.get(binding) is done:
-        del asking[binding]
 
 
 async def _tainted(call: Call) -> str | None:

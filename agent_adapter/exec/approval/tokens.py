@@ -52,7 +52,10 @@ class TokenBook:
         if found is None:
             return None
         call, until = found
-        return call if time.monotonic() <= until else None
+        if time.monotonic() <= until:
+            return call
+        call.executor.book.release(call)
+        return None
 
     def drop(self, token: Any) -> None:
         """Forget a token that its call did not take."""

@@ -1,0 +1,50 @@
+"""Secrets in arguments that were shown masked and come back changed by somebody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import from_json
+
+from agent_adapter.exec.call import Call
+
+__all__ = ["unmasked"]
+
+_ABSENT = object()
+
+
+def unmasked(call: Call, changed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`changed` with the call's own secrets wherever their masks were left standing."""
+    shown = call.arguments
+    if not _has_mask(shown):
+        return changed
+    restored: Mapping[str, Any] = _restored(changed, shown, from_json(call.spec.dump(call.bound)))
+    return restored
+
+
+def _restored(changed: Any, shown: Any, clear: Any) -> Any:
+    if _is_mask(shown):
+        return clear if changed == shown else changed
+    if isinstance(changed, Mapping) and isinstance(shown, dict) and isinstance(clear, dict):
+        return {
+            name: _restored(value, shown.get(name, _ABSENT), clear.get(name))
+            for name, value in changed.items()
+        }
+    if isinstance(changed, list) and isinstance(shown, list) and isinstance(clear, list):
+        known = list(zip(shown, clear, strict=False))
+        return [
+            _restored(value, *(known[at] if at < len(known) else (_ABSENT, None)))
+            for at, value in enumerate(changed)
+        ]
+    return changed
+
+
+def _has_mask(shown: Any) -> bool:
+    if isinstance(shown, dict):
+        return _is_mask(shown) or any(map(_has_mask, shown.values()))
+    return isinstance(shown, list) and any(map(_has_mask, shown))
+
+
+def _is_mask(shown: Any) -> bool:
+    return isinstance(shown, dict) and shown.keys() == {"$secret"}
