@@ -37,6 +37,11 @@ def test_registry_holds_every_tool_of_every_suite(report: dict[str, Any]) -> Non
     assert (report["registry"], report["functions"]) == (74, 69)
 
 
+def test_tools_are_what_their_authors_wrote(report: dict[str, Any]) -> None:
+    """Every tool has AgentDojo's own parameters, texts and required names, and none it injects."""
+    assert report["differences"] == []
+
+
 @pytest.mark.parametrize("framework", ["ag2", "agno"])
 def test_every_user_task_passes_its_own_checker(report: dict[str, Any], framework: str) -> None:
     """All 97 user tasks pass the suite's own checker through the framework."""
@@ -69,4 +74,5 @@ def test_approved_payment_runs_once_after_a_restart(report: dict[str, Any]) -> N
     """A third process runs each approved payment once, and a second try pays nothing."""
     for call in report["held"]["resume"]["resumed"]:
         assert (call["paid"], call["paid_after_second_try"], call["checker"]) == (1, 1, True)
+        assert call["second_try"].startswith("recorded result: ")
     assert len(report["held"]["resume"]["resumed"]) == 2

@@ -23,6 +23,7 @@ from workloads.agentdojo.report import FrameworkReport, Report, show
 from workloads.agentdojo.scripted import Player
 from workloads.agentdojo.suites import load_suites
 from workloads.agentdojo.tools import registry_of, suite_tools
+from workloads.agentdojo.unchanged import differences
 
 PLAYERS: dict[str, Player] = {"ag2": ag2_agent.play, "agno": agno_agent.play}
 
@@ -50,6 +51,7 @@ async def _run(folder: Path, frameworks: Sequence[str], no_held: bool) -> Report
     return Report(
         tools={name: len(suite_tools(registry, name)) for name in suites},
         functions=len({tool.run for suite in suites.values() for tool in suite.tools}),
+        differences=differences(suites, registry),
         frameworks=reports,
         held=held,
         seconds=time.perf_counter() - began,

@@ -21,6 +21,7 @@ from agent_adapter.exec.approval.inbox import Inbox
 from agent_adapter.store.base import Store
 from workloads.agentdojo.environment import bound_environment
 from workloads.agentdojo.replay import World, judge, open_world, script_of
+from workloads.agentdojo.report import RECORDED
 from workloads.agentdojo.scripted import Played, Script
 from workloads.agentdojo.suites import load_suites
 from workloads.agentdojo.tools import registry_of, suite_tools
@@ -116,7 +117,7 @@ async def _second_try(executor: Executor, record: str) -> str:
         value = await executor.resume(record)
     except Exception as exc:  # whatever it says, the account must not change
         return f"{type(exc).__name__}: {exc}"
-    return f"recorded result: {value}"
+    return f"{RECORDED}{value}"
 
 
 def _prepare() -> tuple[ToolRegistry, World, Script]:

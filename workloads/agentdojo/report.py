@@ -11,7 +11,10 @@ from rich.table import Table
 
 from workloads.agentdojo.replay import TaskResult
 
-__all__ = ["FrameworkReport", "Report", "show"]
+__all__ = ["RECORDED", "FrameworkReport", "Report", "show"]
+
+RECORDED = "recorded result: "
+"""How the answer to a second try begins when it came from the ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +44,14 @@ class FrameworkReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The whole workload: `tools` is per suite, `held` is `None` if left out."""
+    """The whole workload: `tools` is per suite, `held` is `None` if left out.
+
+    `differences` are tools that are no longer what their authors wrote.
+    """
 
     tools: Mapping[str, int]
     functions: int
+    differences: Sequence[str]
     frameworks: Sequence[FrameworkReport]
     held: Mapping[str, Any] | None
     seconds: float
@@ -52,7 +59,7 @@ class Report:
     @property
     def problems(self) -> list[str]:
         """Everything that is not as it must be, one line each."""
-        found = []
+        found = list(self.differences)
         for framework in self.frameworks:
             found += _problems_of(framework)
         if self.held is not None:
@@ -66,6 +73,7 @@ class Report:
             "tools": dict(self.tools),
             "registry": sum(self.tools.values()),
             "functions": self.functions,
+            "differences": list(self.differences),
             "frameworks": {
                 f.framework: {
                     "version": f.version,
@@ -114,6 +122,8 @@ def _held_problems(held: Mapping[str, Any]) -> list[str]:
     for call in resumed:
         if (call["paid"], call["paid_after_second_try"]) != (1, 1):
             found.append(f"held call: {call['id']} was paid {call['paid_after_second_try']} times")
+        if not call["second_try"].startswith(RECORDED):
+            found.append(f"held call: {call['id']}: a second try gave {call['second_try']}")
         if not call["checker"]:
             found.append(f"held call: {call['id']}: the suite's checker refused the account")
     return found + [f"held call: ledger: {problem}" for problem in held["ledger"]["problems"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_type_hints
 
 from agent_adapter import Depends, ToolRegistry
 from agent_adapter.core.tool import ToolSpec
@@ -62,31 +62,31 @@ def adapted(function: Any) -> Callable[..., Any]:
     Nothing else changes: name, docstring, the other parameters and the code are its own.
     """
     original = function.run
+    hints = get_type_hints(original, include_extras=True)
     parameters = [
-        _injected(parameter, function.dependencies.get(name))
+        parameter.replace(
+            annotation=_annotation(hints[name], function.dependencies.get(name)),
+            kind=inspect.Parameter.KEYWORD_ONLY,
+        )
         for name, parameter in inspect.signature(original).parameters.items()
     ]
 
     def call(**arguments: Any) -> Any:
         return original(**arguments)
 
-    signature = inspect.signature(original).replace(parameters=parameters)
+    returns = hints.get("return", inspect.Signature.empty)
     call.__name__ = original.__name__
     call.__qualname__ = original.__qualname__
     call.__module__ = original.__module__
     call.__doc__ = original.__doc__
-    call.__signature__ = signature  # type: ignore[attr-defined]  # a function takes any attribute
-    call.__annotations__ = {p.name: p.annotation for p in parameters}
-    if signature.return_annotation is not inspect.Signature.empty:
-        call.__annotations__["return"] = signature.return_annotation
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # read by inspect
+        parameters, return_annotation=returns
+    )
     return call
 
 
-def _injected(parameter: inspect.Parameter, dependency: Any) -> inspect.Parameter:
+def _annotation(written: Any, dependency: Any) -> Any:
+    """The parameter's type; AgentDojo's marker for what it injects becomes this library's."""
     if dependency is None:
-        return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-    value_type = get_args(parameter.annotation)[0]
-    return parameter.replace(
-        annotation=Annotated[value_type, Depends(provider_of(dependency))],
-        kind=inspect.Parameter.KEYWORD_ONLY,
-    )
+        return written
+    return Annotated[get_args(written)[0], Depends(provider_of(dependency))]
