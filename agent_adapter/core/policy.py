@@ -10,7 +10,7 @@ from typing import Any, get_args
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust, checked_cost
 
-__all__ = ["NAME_PATTERN", "checked_name", "checked_policy"]
+__all__ = ["NAME_PATTERN", "checked_name", "checked_policy", "fitting_name"]
 
 NAME_PATTERN = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 """The tool names that every provider accepts."""
@@ -24,6 +24,12 @@ def checked_name(name: Any) -> str:
         f"tool {name!r}: a name has 1 to 64 letters, digits, `_` and `-`, and begins with a letter "
         "or `_`; give one with `name=`"
     )
+
+
+def fitting_name(name: str) -> str:
+    """`name` with what no provider accepts replaced by `_`: for tools that others named."""
+    fitting = re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64]
+    return fitting if NAME_PATTERN.fullmatch(fitting) else f"_{fitting[:63]}"
 
 
 def checked_policy(name: str, policy: Mapping[str, Any]) -> dict[str, Any]:

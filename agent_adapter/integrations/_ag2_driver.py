@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import ApprovalPending, ToolError
+from agent_adapter.core.policy import fitting_name
 from agent_adapter.core.routing import Finish, Handoff
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.reply import Reply
@@ -190,7 +190,7 @@ async def _governed(executor: Any, call_next: Any, event: ToolCallEvent, context
 def _spec_of(name: str, own_function: bool) -> ToolSpec:
     """The spec of a native tool: AG2 checks its arguments, nobody knows what it does."""
     return ToolSpec.from_json_schema(
-        re.sub(r"^[^a-zA-Z_]|[^a-zA-Z0-9_-]", "_", name)[:64] or "_",
+        fitting_name(name),
         f"The AG2 tool {name}.",
         {"type": "object"},
         _run_native,

@@ -18,6 +18,7 @@ from agent_adapter.core.errors import (
     model_visible_error,
 )
 from agent_adapter.core.results import plain_result
+from agent_adapter.core.tool import SPEC_ATTRIBUTE
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations._agno_calls import as_sent, rewritable
 from agent_adapter.integrations._agno_pauses import EXPORTED_BY, PASSED, resolve_requirements
@@ -27,9 +28,10 @@ from agent_adapter.integrations.base import IntegrationBase
 if TYPE_CHECKING:
     from agno.tools.function import Function, FunctionCall
 
-    from agent_adapter.core.ports import ToolRunner
+    from agent_adapter.core.ports import ToolRunner, TurnView
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
+    from agent_adapter.flow.reply import Reply
 
 __all__ = [
     "INTEGRATION",
@@ -116,6 +118,19 @@ class AgnoIntegration(IntegrationBase):
             ctx.thread_id = run.session_id
         return ctx
 
+    def drives(self, agent: Any) -> bool:
+        """Whether `agent` is an `agno.agent.Agent`."""
+        from agent_adapter.integrations import _agno_driver
+
+        return _agno_driver.drives(agent)
+
+    async def drive(self, agent: Any, turn: TurnView) -> Reply:
+        """One round of an `agno.agent.Agent`; its own tools run through the turn's executor too."""
+        from agent_adapter.integrations import _agno_driver
+
+        _check_agno()
+        return await _agno_driver.drive(agent, turn)
+
 
 INTEGRATION = AgnoIntegration()
 
@@ -176,6 +191,7 @@ def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[s
     # Agno inspects the signature at each call; these two make that cheap.
     signature = inspect.signature(entrypoint)
     entrypoint.__annotations__ = {}
+    setattr(entrypoint, SPEC_ATTRIBUTE, spec)
     entrypoint.__signature__ = signature.replace(  # type: ignore[attr-defined]  # read by inspect
         parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
         return_annotation=signature.empty,
