@@ -1,0 +1,113 @@
+"""`AgentClient`: an agent, or a function, as a participant whose turns run in this process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.claims import RunTurn, StartedTurn
+from agent_adapter.network.clients.participant import ParticipantClient
+from agent_adapter.network.clients.waiting import from_elsewhere
+from agent_adapter.network.identity import Passport, Resume, ResumeExample
+from agent_adapter.network.rounds import Drive, run_round
+from agent_adapter.network.rules import Rule
+from agent_adapter.network.seeing import turn_of
+from agent_adapter.network.views import ViewPolicy
+
+if TYPE_CHECKING:
+    from agent_adapter.network.clients.hub_client import HubClient
+
+__all__ = ["AgentClient"]
+
+_log = logging.getLogger("agent_adapter.network")
+
+Handler = Callable[[Envelope], Awaitable[None]]
+
+
+class AgentClient(ParticipantClient):
+    """A participant that thinks: when its turn comes, its agent is run on what it may see.
+
+    `tools` are added to the agent's own in every round; `view` takes the place of the view that
+    the type of channel has.
+    """
+
+    def __init__(
+        self,
+        *,
+        agent: Any,
+        drive: Drive,
+        passport: Passport,
+        resume: Resume,
+        rule: Rule,
+        hub_client: HubClient,
+    ) -> None:
+        super().__init__(passport=passport, resume=resume, rule=rule, hub_client=hub_client)
+        self._agent = agent
+        self._drive = drive
+        self._handler: Handler | None = None
+        self.tools: Sequence[Any] = ()
+        self.view: ViewPolicy | None = None
+
+    @property
+    def agent(self) -> Any:
+        """The agent or function that takes the turns."""
+        return self._agent
+
+    @property
+    def run_turn(self) -> RunTurn | None:
+        """Runs one round of the agent; `None` where `on_envelope` has taken its place."""
+        return None if self._handler is not None else self._run_turn
+
+    def on_envelope(self, handler: Handler | None) -> None:
+        """Have `handler` see each envelope instead of the agent; `None` gives it back its turns.
+
+        The handler answers with `send_envelope`, and accepts invitations with `accept_invite`.
+        """
+        self._handler = handler
+        self._auto_ack = handler is None
+
+    async def resume_pending_turns(self) -> int:
+        """How many turns wait for the agent; those that can be run are being run.
+
+        A hub starts the turns of a connected participant by itself, also after a restart.
+        """
+        self.check_connected()
+        return len(await self._hub_client.pending_turns_for(self.agent_id))
+
+    async def add_example(self, example: ResumeExample) -> None:
+        """Add a piece of work to what the agent says about itself."""
+        current = await self._hub_client.get_resume(self.agent_id)
+        await self.set_resume(replace(current, examples=[*current.examples, example]))
+
+    async def set_skill(self, skill_md: str | None) -> None:
+        """Publish a Markdown page about what the agent can do."""
+        await self._hub_client.set_skill(self.agent_id, skill_md)
+
+    async def _received(self, envelope: Envelope) -> None:
+        handler = self._handler
+        if handler is None or not from_elsewhere(envelope, self.agent_id):
+            return
+        try:
+            await handler(envelope)
+        except Exception:
+            _log.exception("the handler of %s failed on %s", self.name, envelope.event_type)
+
+    async def _run_turn(self, started: StartedTurn) -> None:
+        client = self._hub_client
+        hub = await client.hub_like()
+        turn = await turn_of(
+            started,
+            agent_name=self.name,
+            adapter=client.adapter_for_metadata(started.metadata),
+            executor=client.executor,
+            port=client.turn_port(started.ref),
+            window=hub.window,
+            view=self.view,
+            agent_client=self,
+            hub_client=client,
+        )
+        turn.tools = (*turn.tools, *self.tools)
+        await run_round(self._agent, turn, self._drive)

@@ -1,0 +1,337 @@
+"""`HubClient`: one program's connection to a hub, through which its participants are registered."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from agent_adapter.core.errors import NetworkError
+from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.adapters import AdapterRegistry
+from agent_adapter.network.adapters.base import ChannelAdapter
+from agent_adapter.network.channel import ChannelMetadata, ChannelState
+from agent_adapter.network.claims import PendingTurn, TurnRef
+from agent_adapter.network.clients.agent_client import AgentClient
+from agent_adapter.network.clients.human_client import HumanClient
+from agent_adapter.network.clients.participant import ParticipantClient
+from agent_adapter.network.clients.round_port import RoundPort
+from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.links.base import HubLike, Link
+from agent_adapter.network.rules import Rule
+from agent_adapter.network.turn import TurnPort
+
+if TYPE_CHECKING:
+    from agent_adapter.exec.executor import Executor
+    from agent_adapter.network.hub import Hub
+
+__all__ = ["HubClient"]
+
+P = TypeVar("P", bound=ParticipantClient)
+
+
+class HubClient:
+    """A connection to the hub at the other end of `link`; made when it is first needed.
+
+    `hub` may be given with a `LocalLink`, and is then the same. `executor` runs the tool calls of
+    participants registered here; the hub's own does where the hub is in this process, else the
+    process's default one.
+    """
+
+    def __init__(
+        self, link: Link, *, hub: Hub | None = None, executor: Executor | None = None
+    ) -> None:
+        linked = getattr(link, "hub", None)
+        if hub is not None and linked is not None and linked is not hub:
+            raise ValueError(
+                "the link leads to another hub; leave out hub=, or make LocalLink(hub)"
+            )
+        self._link = link
+        self._hub: Hub | None = hub if hub is not None else linked
+        self._far: HubLike | None = None
+        self._executor = executor
+        self._adapters = AdapterRegistry()
+        self._clients: list[ParticipantClient] = []
+        self._connecting = asyncio.Lock()
+        self._closed = False
+
+    @property
+    def hub(self) -> Hub | None:
+        """The hub, where it is in this process."""
+        return self._hub
+
+    @property
+    def remote(self) -> bool:
+        """Whether the hub is in another process."""
+        return self._hub is None
+
+    @property
+    def executor(self) -> Executor:
+        """What runs the tool calls of participants registered here."""
+        if self._executor is not None:
+            return self._executor
+        if self._hub is not None:
+            return self._hub.executor
+        from agent_adapter.exec.defaults import runner_for
+
+        return cast("Executor", runner_for(None))
+
+    # --- participants -------------------------------------------------------------------------
+
+    async def register(
+        self,
+        agent: Any,
+        passport: Passport,
+        resume: Resume | None = None,
+        *,
+        rule: Rule | None = None,
+        skill_md: str | None = None,
+        attach_plugin: bool = True,
+    ) -> AgentClient:
+        """Make `agent` a participant: an agent of a framework, or a plain function.
+
+        A name that is registered and not connected comes back with its id. `attach_plugin` gives
+        it the tools `peers`, `channels`, `tasks`, `context` and `delegate`.
+
+        Raises:
+            ValueError: the passport is a person's; `register_human` is for people.
+            NetworkError: nothing can run such an agent; the message says what can.
+            ProtocolError: the name is connected already.
+        """
+        if passport.kind == "human":
+            raise ValueError(
+                f"{passport.name} is a person (kind='human'): use register_human(passport), which "
+                "takes no agent"
+            )
+        drive = self._drive_of(agent)
+        stamped, own = await self._registered(passport, resume, rule)
+        client = AgentClient(
+            agent=agent, drive=drive, passport=stamped, resume=own[0], rule=own[1], hub_client=self
+        )
+        if attach_plugin:
+            from agent_adapter.network.plugin import NetworkPlugin
+
+            client.tools = NetworkPlugin(client).tools
+        if skill_md is not None:
+            await self.set_skill(client.agent_id, skill_md)
+        return await self._attached(client)
+
+    async def register_human(
+        self,
+        passport: Passport,
+        *,
+        resume: Resume | None = None,
+        rule: Rule | None = None,
+        auto_ack_invites: bool = True,
+    ) -> HumanClient:
+        """Make a person a participant; without `auto_ack_invites` they answer each invitation.
+
+        `ValueError` for a passport of another kind, `ProtocolError` for a name that is connected.
+        """
+        if passport.kind not in (None, "human"):
+            raise ValueError(
+                f"{passport.name} has kind={passport.kind!r}: register_human is for people, use "
+                "register(agent, passport) for agents"
+            )
+        passport = replace(passport, kind="human")
+        stamped, own = await self._registered(passport, resume, rule)
+        client = HumanClient(
+            passport=stamped,
+            resume=own[0],
+            rule=own[1],
+            hub_client=self,
+            auto_ack_invites=auto_ack_invites,
+        )
+        return await self._attached(client)
+
+    async def drop(self, client: ParticipantClient, *, unregister: bool = False) -> None:
+        """Detach a participant, and forget it where `unregister` says so; its client calls this."""
+        if client in self._clients:
+            self._clients.remove(client)
+        far = self._far
+        if far is None:
+            return
+        far.detach(client.agent_id)
+        if unregister:
+            await far.unregister(client.agent_id)
+
+    # --- who there is -------------------------------------------------------------------------
+
+    async def get_agent(self, name_or_id: str) -> Passport:
+        """The passport of a participant, by name or id; `NotFoundError` for none."""
+        return await (await self.hub_like()).get_agent(name_or_id)
+
+    async def list_agents(
+        self,
+        *,
+        capability: str | None = None,
+        query: str | None = None,
+        kind: str | None = None,
+        limit: int = 50,
+    ) -> list[Passport]:
+        """Participants: those with a capability, of a kind, or whose words match `query`."""
+        far: Any = await self.hub_like()
+        found: list[Passport] = await far.list_agents(
+            capability=capability, query=query, kind=kind, limit=limit
+        )
+        return found
+
+    async def get_resume(self, agent_id: str) -> Resume:
+        """What a participant can do."""
+        far: Any = await self.hub_like()
+        found: Resume = await far.get_resume(agent_id)
+        return found
+
+    async def get_rule(self, agent_id: str) -> Rule:
+        """What a participant may do."""
+        far: Any = await self.hub_like()
+        found: Rule = await far.get_rule(agent_id)
+        return found
+
+    async def get_skill(self, agent_id: str) -> str | None:
+        """The page that a participant has published about itself."""
+        far: Any = await self.hub_like()
+        found: str | None = await far.get_skill(agent_id)
+        return found
+
+    async def set_resume(self, agent_id: str, resume: Resume) -> None:
+        """Replace what a participant says it can do."""
+        far: Any = await self.hub_like()
+        await far.set_resume(agent_id, resume)
+
+    async def set_rule(self, agent_id: str, rule: Rule) -> None:
+        """Replace what a participant may do."""
+        far: Any = await self.hub_like()
+        await far.set_rule(agent_id, rule)
+
+    async def set_skill(self, agent_id: str, skill_md: str | None) -> None:
+        """Replace the page that a participant has published about itself."""
+        far: Any = await self.hub_like()
+        await far.set_skill(agent_id, skill_md)
+
+    # --- channels -----------------------------------------------------------------------------
+
+    async def create_channel(
+        self, *, creator_id: str, manifest_type: str, participants: Sequence[str], **more: Any
+    ) -> ChannelMetadata:
+        """Open a channel for a participant registered here; see `Hub.create_channel`."""
+        far = await self.hub_like()
+        return await far.create_channel(
+            creator_id=creator_id, manifest_type=manifest_type, participants=participants, **more
+        )
+
+    async def get_channel(self, channel_id: str) -> ChannelMetadata:
+        """All about a channel but its messages."""
+        return await (await self.hub_like()).get_channel(channel_id)
+
+    async def list_channels(
+        self,
+        *,
+        agent_id: str | None = None,
+        state: ChannelState | str | None = None,
+        include_terminal: bool = True,
+        limit: int = 50,
+    ) -> list[ChannelMetadata]:
+        """Channels, the newest first; without `include_terminal` only those that go on."""
+        far = await self.hub_like()
+        found = await far.list_channels(agent_id=agent_id, state=state, limit=limit)
+        return [item for item in found if include_terminal or not item.is_terminal()]
+
+    async def close_channel(self, channel_id: str, *, reason: str = "") -> ChannelMetadata:
+        """Close a channel; one that has ended stays as it is."""
+        return await (await self.hub_like()).close_channel(channel_id, reason)
+
+    async def post_envelope(self, envelope: Envelope) -> str:
+        """Send an envelope of a participant registered here; the id of the accepted one."""
+        return await (await self.hub_like()).post_envelope(envelope)
+
+    async def read_wal(
+        self, channel_id: str, *, since: int = 0, until: int | None = None
+    ) -> list[Envelope]:
+        """The log of a channel from entry `since`, counted from 0, up to and without `until`.
+
+        Over a wire, what none of the participants registered here may see is blanked out.
+        """
+        return await (await self.hub_like()).read_wal(channel_id, since, until)
+
+    async def adapter_state(self, channel_id: str) -> Any:
+        """The folded state of a channel, as a copy."""
+        far: Any = await self.hub_like()
+        return await _settled(far.adapter_state(channel_id))
+
+    async def pending_turns_for(self, agent_id: str) -> list[PendingTurn]:
+        """Turns of a participant that have not ended."""
+        return await (await self.hub_like()).pending_turns_for(agent_id)
+
+    def register_adapter(self, adapter: ChannelAdapter) -> None:
+        """Know a further type of channel, as the hub does."""
+        self._adapters.register(adapter)
+
+    def adapter_for_metadata(self, metadata: ChannelMetadata) -> ChannelAdapter:
+        """The code of a channel's type."""
+        known: Any = getattr(self._hub, "adapters", None) or self._adapters
+        adapter: ChannelAdapter = known.get(metadata.manifest.type, metadata.manifest.version)
+        return adapter
+
+    def turn_port(self, ref: TurnRef) -> TurnPort:
+        """How the round of a turn reaches the hub."""
+        if self._far is None:
+            raise NetworkError("this HubClient is closed; make a new one")
+        return RoundPort(self._far, ref)
+
+    # --- the connection -----------------------------------------------------------------------
+
+    async def hub_like(self) -> HubLike:
+        """The hub, or what stands for it here; connects first where that is needed."""
+        if self._closed:
+            raise NetworkError("this HubClient is closed; make a new one")
+        if self._far is None:
+            async with self._connecting:
+                if self._far is None:
+                    self._far = await self._link.connect()
+        return self._far
+
+    async def close(self) -> None:
+        """Disconnect every participant registered here; they stay registered with the hub."""
+        if self._closed:
+            return
+        for client in tuple(self._clients):
+            await client.disconnect()
+        self._closed = True
+        if self._far is not None:
+            await self._link.disconnect(self._far)
+            self._far = None
+
+    async def __aenter__(self) -> HubClient:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    def _drive_of(self, agent: Any) -> Any:
+        own = getattr(self._hub, "driver_for", None)
+        if own is not None:
+            return own(agent)
+        from agent_adapter.network.drivers import driver_for
+
+        return driver_for(agent)
+
+    async def _registered(
+        self, passport: Passport, resume: Resume | None, rule: Rule | None
+    ) -> tuple[Passport, tuple[Resume, Rule]]:
+        far = await self.hub_like()
+        given = resume if resume is not None else Resume()
+        stamped = await far.register_identity(passport, given, rule=rule)
+        return stamped, (given, rule if rule is not None else Rule())
+
+    async def _attached(self, client: P) -> P:
+        far = await self.hub_like()
+        far.attach(client.agent_id, client)
+        self._clients.append(client)
+        return client
+
+
+async def _settled(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value

@@ -1,0 +1,272 @@
+"""What agents and people have in common as participants: an identity, channels, and waiting."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.errors import NetworkError, NotFoundError, ProtocolError
+from agent_adapter.exec.around import AROUND, scope_of
+from agent_adapter.flow.envelope import (
+    EV_CHANNEL_INVITE,
+    EV_CHANNEL_INVITE_ACK,
+    EV_CHANNEL_INVITE_REJECT,
+    Envelope,
+)
+from agent_adapter.network.channel import ChannelMetadata
+from agent_adapter.network.claims import RunTurn
+from agent_adapter.network.clients.channel import Channel
+from agent_adapter.network.clients.waiting import Predicate, Wakes, wait_for_event
+from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.rules import Rule
+
+if TYPE_CHECKING:
+    from agent_adapter.network.clients.hub_client import HubClient
+
+__all__ = ["ParticipantClient"]
+
+_log = logging.getLogger("agent_adapter.network")
+
+
+class ParticipantClient:
+    """One registered participant as its own program holds it."""
+
+    def __init__(
+        self, *, passport: Passport, resume: Resume, rule: Rule, hub_client: HubClient
+    ) -> None:
+        self._passport = passport
+        self._resume = resume
+        self._rule = rule
+        self._hub_client = hub_client
+        self._wakes = Wakes()
+        self._auto_ack = True
+
+    @property
+    def agent_id(self) -> str:
+        """The id that the hub gave it."""
+        if self._passport.agent_id is None:
+            raise NetworkError(f"{self._passport.name} is not registered with a hub")
+        return self._passport.agent_id
+
+    @property
+    def name(self) -> str:
+        """Its name within the hub."""
+        return self._passport.name
+
+    @property
+    def passport(self) -> Passport:
+        """Who it is."""
+        return self._passport
+
+    @property
+    def resume(self) -> Resume:
+        """What it says it can do."""
+        return self._resume
+
+    @property
+    def rule(self) -> Rule:
+        """What it may do."""
+        return self._rule
+
+    @property
+    def hub_client(self) -> HubClient:
+        """The client that it was registered with."""
+        return self._hub_client
+
+    @property
+    def connected(self) -> bool:
+        """Whether it still receives messages and turns."""
+        return self._wakes.ended is None
+
+    @property
+    def run_turn(self) -> RunTurn | None:
+        """How its turns are run; `None` for a person."""
+        return None
+
+    async def open(
+        self,
+        *,
+        type: str,
+        target: str | Sequence[str],
+        ttl: str | int | None = None,
+        knobs: Mapping[str, Any] | None = None,
+        intent: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        required_acks: int | None = None,
+    ) -> Channel:
+        """Open a channel with the participants that `target` names, by name or id.
+
+        Returns when the channel is active. `ProtocolError` when the channel cannot be, when an
+        invitation is declined, or when it is not answered in time; nothing is open then.
+        """
+        self.check_connected()
+        targets = [target] if isinstance(target, str) else list(target)
+        hub = await self._hub_client.hub_like()
+        ids = [(await hub.get_agent(item)).agent_id or "" for item in targets]
+        metadata = await hub.create_channel(
+            creator_id=self.agent_id,
+            manifest_type=type,
+            participants=ids,
+            required_acks=required_acks,
+            ttl=ttl,
+            knobs=knobs,
+            intent=intent,
+            labels=labels,
+        )
+        return Channel(metadata=metadata, client=self)
+
+    async def channel(self, channel_id: str) -> Channel:
+        """A hold of a channel that the participant is in, as after a restart.
+
+        `NotFoundError` for a channel that it is not in.
+        """
+        self.check_connected()
+        metadata = await self._hub_client.get_channel(channel_id)
+        if self.agent_id not in metadata.participant_ids():
+            raise NotFoundError(f"there is no channel {channel_id!r} that {self.name} is in")
+        return Channel(metadata=metadata, client=self)
+
+    async def wait_for_channel_event(
+        self,
+        *,
+        channel_id: str,
+        predicate: Predicate,
+        timeout: float = 300.0,  # noqa: ASYNC109  # its public name
+    ) -> Envelope:
+        """The first envelope of the channel that came from others or the hub, and fits.
+
+        It looks at the whole channel from its start, then waits; each waiter reads for itself.
+        `asyncio.TimeoutError` after `timeout` seconds, and at once when the channel has ended
+        without such an envelope.
+        """
+        self.check_connected()
+        return await wait_for_event(
+            await self._hub_client.hub_like(),
+            self._wakes,
+            agent_id=self.agent_id,
+            channel_id=channel_id,
+            predicate=predicate,
+            timeout=timeout,
+        )
+
+    async def send_envelope(self, envelope: Envelope) -> str:
+        """Send an envelope as this participant; the id of the accepted one.
+
+        An empty `sender_id` is filled in. `ProtocolError` for that of somebody else.
+        """
+        self.check_connected()
+        if not envelope.sender_id:
+            envelope = replace(envelope, sender_id=self.agent_id)
+        if envelope.sender_id != self.agent_id:
+            raise ProtocolError(
+                f"{self.name} ({self.agent_id}) cannot send as {envelope.sender_id!r}"
+            )
+        return await (await self._hub_client.hub_like()).post_envelope(envelope)
+
+    async def close_channel(self, channel_id: str, reason: str = "") -> ChannelMetadata:
+        """Close a channel that the participant is in; one that has ended stays as it is."""
+        self.check_connected()
+        return await self._hub_client.close_channel(channel_id, reason=reason)
+
+    async def accept_invite(self, invite: Envelope) -> str:
+        """Agree to take part in the channel of an `EV_CHANNEL_INVITE`."""
+        return await self._answer_invite(invite, EV_CHANNEL_INVITE_ACK, {})
+
+    async def reject_invite(self, invite: Envelope, reason: str = "") -> str:
+        """Decline to take part; whoever opened the channel is told `reason`."""
+        return await self._answer_invite(invite, EV_CHANNEL_INVITE_REJECT, {"reason": reason})
+
+    def next_depth(self) -> int:
+        """How many delegations lead to what is sent now: one more than to the turn around."""
+        around = self.current_handling_depth
+        return 0 if around is None else around + 1
+
+    @property
+    def current_handling_depth(self) -> int | None:
+        """The depth of the message that the turn around answers; `None` outside of a turn."""
+        scope = scope_of(AROUND.get())
+        turn = None if scope is None else scope.extras.get("turn")
+        if turn is None:
+            return None
+        return 0 if turn.trigger is None else int(turn.trigger.depth)
+
+    async def set_resume(self, resume: Resume) -> None:
+        """Say anew what the participant can do; what the hub has observed stays."""
+        await self._hub_client.set_resume(self.agent_id, resume)
+        self._resume = await self._hub_client.get_resume(self.agent_id)
+
+    async def set_rule(self, rule: Rule) -> None:
+        """Change what the participant may do."""
+        await self._hub_client.set_rule(self.agent_id, rule)
+        self._rule = rule
+
+    async def deliver(self, envelope: Envelope) -> None:
+        """What the hub calls for each envelope that the participant may see."""
+        if not self.connected:
+            return
+        if (
+            self._auto_ack
+            and envelope.event_type == EV_CHANNEL_INVITE
+            and envelope.sender_id != self.agent_id
+        ):
+            await self._ack(envelope)
+        await self._received(envelope)
+        self._wakes.wake(envelope.channel_id)
+
+    async def disconnect(self) -> None:
+        """Receive nothing more; the participant stays registered, and may come back by name."""
+        if self.connected:
+            self._wakes.end(f"{self.name} is disconnected")
+            await self._hub_client.drop(self)
+
+    async def close(self) -> None:
+        """The same as `disconnect`."""
+        await self.disconnect()
+
+    async def unregister(self) -> None:
+        """Take the participant off the hub: its name is free again."""
+        if self.connected:
+            self._wakes.end(f"{self.name} is no longer registered")
+            await self._hub_client.drop(self, unregister=True)
+
+    def check_connected(self) -> None:
+        """Raise `NetworkError` once the participant has been disconnected."""
+        if self._wakes.ended is not None:
+            raise NetworkError(f"{self._wakes.ended}; register it again")
+
+    async def _received(self, envelope: Envelope) -> None:
+        """What agents and people do with an envelope."""
+
+    async def _ack(self, invite: Envelope) -> None:
+        try:
+            await self.accept_invite(invite)
+        except NetworkError as exc:
+            # The opener's invitation runs out by itself; whoever was invited has nothing to fix.
+            _log.warning("%s could not accept %s: %s", self.name, invite.channel_id, exc)
+
+    async def _answer_invite(self, invite: Envelope, event: str, data: dict[str, Any]) -> str:
+        if invite.event_type != EV_CHANNEL_INVITE:
+            raise ProtocolError(
+                f"an invitation is an {EV_CHANNEL_INVITE!r}, not {invite.event_type!r}"
+            )
+        return await self.send_envelope(
+            Envelope(
+                channel_id=invite.channel_id,
+                sender_id=self.agent_id,
+                audience=None,
+                event_type=event,
+                event_data={"channel_id": invite.channel_id, **data},
+                causation_id=invite.envelope_id,
+            )
+        )
+
+    async def __aenter__(self) -> ParticipantClient:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}, {self._passport.agent_id})"
