@@ -8,7 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from agent_adapter import CallbackApproval, Executor, RunLimits, ToolContext, ToolRegistry
+from agent_adapter import (
+    ApprovalRequest,
+    CallbackApproval,
+    Executor,
+    RunLimits,
+    ToolContext,
+    ToolRegistry,
+)
 from agent_adapter.store.opening import open_store
 from benchmarks.measure import Batch, in_turns
 from benchmarks.row import Row, Skipped
@@ -31,8 +38,12 @@ rules:
 
 
 class _Guard:
-    def before(self, call: Any) -> None:
+    async def before(self, call: Any) -> None:
         """Let every call pass."""
+
+
+async def _reviewer(request: ApprovalRequest) -> bool:
+    return True
 
 
 async def run(folder: Path, rounds: int) -> list[Row | Skipped]:
@@ -44,7 +55,7 @@ async def run(folder: Path, rounds: int) -> list[Row | Skipped]:
         return [Skipped(id="P3", what=WHAT, reason=reason)]
     store = open_store("memory://")
     contenders = {"agent-governance-toolkit": theirs, "run_spec, full": _pipeline(store)}
-    against, ours = await in_turns(contenders, rounds=rounds, calls=100)
+    against, ours = await in_turns(contenders, rounds=rounds * 4, calls=25)
     await store.aclose()
     return [Row(id="P3", what=WHAT, ours=ours, against=against, limit=1)]
 
@@ -60,7 +71,7 @@ def _pipeline(store: Any) -> Batch:
     spec = registry.get("add")
     executor = Executor(
         registry,
-        approval=CallbackApproval(lambda request: True),
+        approval=CallbackApproval(_reviewer),
         store=store,
         limits=RunLimits(max_calls=1_000_000_000),
         hooks=[_Guard()],
