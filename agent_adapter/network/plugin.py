@@ -1,0 +1,35 @@
+"""`NetworkPlugin`: the tools that a participant has in every channel, and outside of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.network.tools.channels import channels_tool
+from agent_adapter.network.tools.context import context_tool
+from agent_adapter.network.tools.delegate import delegate_tool
+from agent_adapter.network.tools.peers import peers_tool
+from agent_adapter.network.tools.tasks import tasks_tool
+
+if TYPE_CHECKING:
+    from agent_adapter.network.clients.agent_client import AgentClient
+
+__all__ = ["NetworkPlugin"]
+
+
+class NetworkPlugin:
+    """`peers`, `channels`, `tasks`, `context` and `delegate`, bound to one participant.
+
+    None of them speaks in the channel whose turn is being taken: `delegate` and
+    `channels(action="open")` make channels of their own.
+    """
+
+    def __init__(self, client: AgentClient) -> None:
+        self.client = client
+        self.tools: tuple[ToolSpec, ...] = (
+            peers_tool(client),
+            channels_tool(client),
+            tasks_tool(client),
+            context_tool(client),
+            delegate_tool(client),
+        )

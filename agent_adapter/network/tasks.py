@@ -1,0 +1,127 @@
+"""Work that participants tell their hub about, kept in its store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent_adapter.core.errors import NotFoundError, ProtocolError
+from agent_adapter.store.base import Row, Transaction
+
+__all__ = [
+    "TASK_STATES",
+    "Task",
+    "list_tasks",
+    "read_task",
+    "start_task",
+    "update_task",
+]
+
+TASK_STATES = ("running", "completed", "failed", "cancelled")
+"""What a task may be; the last three are ends."""
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One piece of work: `owner_id` does it, perhaps for `channel_id`; `notes` say how it goes."""
+
+    task_id: str
+    owner_id: str
+    title: str
+    state: str = "running"
+    channel_id: str | None = None
+    notes: tuple[str, ...] = ()
+    result: str | None = None
+    created_at: float = 0.0
+    updated_at: float = 0.0
+
+
+def start_task(
+    tx: Transaction, task_id: str, owner_id: str, title: str, channel_id: str | None
+) -> Task:
+    """Keep a new task; the same one again where `task_id` is known."""
+    row: Row = {
+        "task_id": task_id,
+        "owner_id": owner_id,
+        "channel_id": channel_id,
+        "title": title,
+        "state": "running",
+        "payload": _payload(()),
+        "created_at": tx.now,
+        "updated_at": tx.now,
+    }
+    tx.insert("tasks", row)
+    return read_task(tx, task_id)
+
+
+def update_task(
+    tx: Transaction,
+    task_id: str,
+    owner_id: str,
+    *,
+    state: str = "running",
+    note: str | None = None,
+    result: str | None = None,
+) -> Task:
+    """Change a task of `owner_id`'s; one that has ended stays as it is.
+
+    `NotFoundError` for a task of somebody else, `ProtocolError` for a state that there is not.
+    """
+    if state not in TASK_STATES:
+        raise ProtocolError(f"a task is one of {', '.join(TASK_STATES)}, not {state!r}")
+    task = read_task(tx, task_id)
+    if task.owner_id != owner_id:
+        raise NotFoundError(f"there is no task {task_id!r} of yours")
+    if task.state != "running":
+        return task
+    notes = task.notes if note is None else (*task.notes, note)
+    changed: Row = {
+        "state": state,
+        "payload": _payload(notes),
+        "result": task.result if result is None else result,
+        "updated_at": tx.now,
+    }
+    tx.update("tasks", {"task_id": task_id}, changed)
+    return read_task(tx, task_id)
+
+
+def read_task(tx: Transaction, task_id: str) -> Task:
+    """The task; `NotFoundError` for none."""
+    row = tx.get("tasks", task_id)
+    if row is None:
+        raise NotFoundError(f"there is no task {task_id!r}")
+    return _task(row)
+
+
+def list_tasks(
+    tx: Transaction, owner_id: str, *, state: str | None = None, limit: int = 50
+) -> list[Task]:
+    """Tasks of one owner, the newest first."""
+    where: dict[str, Any] = {"owner_id": owner_id}
+    if state is not None:
+        where["state"] = state
+    rows = tx.select("tasks", where, order_by="created_at", descending=True, limit=limit)
+    return [_task(row) for row in rows]
+
+
+def _payload(notes: tuple[str, ...]) -> str:
+    return json.dumps({"v": _VERSION, "notes": list(notes)})
+
+
+def _task(row: Row) -> Task:
+    payload: Mapping[str, Any] = json.loads(row["payload"])
+    return Task(
+        task_id=row["task_id"],
+        owner_id=row["owner_id"],
+        title=row["title"],
+        state=row["state"],
+        channel_id=row["channel_id"],
+        notes=tuple(payload["notes"]),
+        result=row["result"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )

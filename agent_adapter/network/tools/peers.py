@@ -1,0 +1,111 @@
+"""`peers`: find other participants, and read what one can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from agent_adapter.core.errors import NotFoundError, ToolError
+from agent_adapter.core.tool import ToolSpec
+
+if TYPE_CHECKING:
+    from agent_adapter.network.clients.agent_client import AgentClient
+    from agent_adapter.network.identity import Passport, Resume
+
+__all__ = ["peers_tool"]
+
+_Order = Literal["name", "cost", "track_record"]
+
+
+def peers_tool(client: AgentClient) -> ToolSpec:
+    """The tool of one participant."""
+
+    async def peers(
+        action: Literal["find", "describe"],
+        query: str | None = None,
+        capability: str | None = None,
+        sort_by: _Order | None = None,
+        name: str | None = None,
+        limit: int = 20,
+    ) -> Any:
+        """Find other participants of the network, or describe one of them.
+
+        Args:
+            action: "find" lists participants; "describe" tells all about the one called `name`.
+            query: for "find": words that their name or summary has.
+            capability: for "find": what they must be able to do.
+            sort_by: for "find": by name, by cost (cheapest first) or by track record (best first).
+            name: for "describe": the participant's name.
+            limit: for "find": how many at most.
+        """
+        if action == "find":
+            return await _found(client, query, capability, sort_by, limit)
+        if not name:
+            raise ToolError('peers(action="describe") needs `name`')
+        return await _described(client, name)
+
+    return ToolSpec.from_function(peers, effects="read")
+
+
+async def _found(
+    client: AgentClient,
+    query: str | None,
+    capability: str | None,
+    sort_by: _Order | None,
+    limit: int,
+) -> list[dict[str, Any]]:
+    hub = client.hub_client
+    found = []
+    # One more, because the caller is among them.
+    for passport in await hub.list_agents(capability=capability, query=query, limit=limit + 1):
+        if passport.agent_id and passport.agent_id != client.agent_id:
+            found.append(_summary(passport, await hub.get_resume(passport.agent_id)))
+    if sort_by is not None:
+        found.sort(key=_ORDERS[sort_by])
+    return found[:limit]
+
+
+async def _described(client: AgentClient, name: str) -> dict[str, Any]:
+    hub = client.hub_client
+    try:
+        passport = await hub.get_agent(name)
+    except NotFoundError as exc:
+        raise ToolError(str(exc)) from exc
+    agent_id = passport.agent_id or ""
+    resume = await hub.get_resume(agent_id)
+    skill = await hub.get_skill(agent_id)
+    return {
+        **_summary(passport, resume),
+        "kind": passport.effective_kind,
+        "owner": passport.owner,
+        "provider": passport.provider,
+        "model": passport.model,
+        "domains": list(resume.domains),
+        "examples": [item.title for item in resume.examples],
+        "skill": skill or _page(passport, resume),
+    }
+
+
+def _summary(passport: Passport, resume: Resume) -> dict[str, Any]:
+    seen = resume.observed.values()
+    total = sum(item.n for item in seen)
+    cost = passport.cost
+    return {
+        "name": passport.name,
+        "summary": resume.summary,
+        "capabilities": list(resume.claimed_capabilities),
+        "track_record": sum(item.completed for item in seen) / total if total else None,
+        "cost_per_mtok": None if cost is None else cost.input_per_mtok,
+    }
+
+
+def _page(passport: Passport, resume: Resume) -> str:
+    """What stands for a page that the participant has not written."""
+    can = ", ".join(resume.claimed_capabilities) or "nothing in particular"
+    return f"# {passport.name}\n\n{resume.summary or 'No summary.'}\n\nCan do: {can}."
+
+
+_ORDERS: dict[str, Any] = {
+    "name": lambda item: item["name"],
+    "cost": lambda item: float("inf") if item["cost_per_mtok"] is None else item["cost_per_mtok"],
+    "track_record": lambda item: -(item["track_record"] or 0.0),
+}
