@@ -29,7 +29,7 @@ class Book:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._running: dict[str, Future[None]] = {}
-        self._claimed: dict[tuple[str, str, str], set[int]] = {}
+        self._claimed: dict[tuple[str, str, str], dict[int, Call]] = {}
         self._issued: OrderedDict[tuple[str, str, str], int] = OrderedDict()
         self._lost: list[Outcome] = []
         self._tainted: OrderedDict[str, None] = OrderedDict()
@@ -41,11 +41,11 @@ class Book:
             call.call_key = once_key_of(call.ctx.tenant, call.spec.name, call.once_key)
             return call.call_key
         same = (call.run_id, call.spec.name, call.raw_digest)
-        taken = self._claimed.setdefault(same, set())
-        n = first_free
+        taken = self._claimed.setdefault(same, {})
+        n = max(first_free, self._issued.get(same, 0) + 1)
         while n in taken:
             n += 1
-        taken.add(n)
+        taken[n] = call
         call.claim = (same, n)
         call.n = n
         call.call_key = call_key_of(*same, n)
@@ -53,12 +53,28 @@ class Book:
 
     def issue(self, call: Call) -> str:
         """Claim an identity for a call that has not asked the store for one."""
-        same = (call.run_id, call.spec.name, call.raw_digest)
-        call_key = self.claim(call, self._issued.pop(same, 0) + 1)
-        self._issued[same] = call.n or 1
+        call_key = self.claim(call)
+        self.spend(call)
+        return call_key
+
+    def spend(self, call: Call) -> None:
+        """The call uses what it claimed, before the store knows: nobody is given it again."""
+        if call.claim is None:
+            return
+        same, n = call.claim
+        self._issued[same] = max(n, self._issued.pop(same, 0))
         while len(self._issued) > _REMEMBERED:
             self._issued.popitem(last=False)
-        return call_key
+
+    def twin(self, call: Call) -> str | None:
+        """The key of a call under way here that is this very one, by its native id."""
+        ctx = call.ctx
+        mine = (ctx.call_id, ctx.principal, ctx.tenant)
+        same = (call.run_id, call.spec.name, call.raw_digest)
+        for other in self._claimed.get(same, {}).values():
+            if mine == (other.ctx.call_id, other.ctx.principal, other.ctx.tenant):
+                return other.call_key
+        return None
 
     def release(self, call: Call) -> None:
         """Free the identity that the call claimed, if it did."""
@@ -68,7 +84,7 @@ class Book:
         call.claim = None
         taken = self._claimed.get(same)
         if taken is not None:
-            taken.discard(n)
+            taken.pop(n, None)
             if not taken:
                 del self._claimed[same]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from agent_adapter.core.context import ToolContext
@@ -258,7 +258,8 @@ class Executor:
             return
         facts = {"tool": call.spec.name, "call_id": call.ctx.call_id, "error": error.kind}
         run_id, key = call.run_id, call.call_key
-        self.store.post(lambda tx: ledger.append(tx, run_id, "refused", key, facts))
+        with suppress(StoreError):  # the refusal is the error to be seen
+            self.store.post(lambda tx: ledger.append(tx, run_id, "refused", key, facts))
 
     def _leave(self, call: Call) -> None:
         self.book.leave(call.call_key)

@@ -225,9 +225,21 @@ class _Chain:
             if facts.get("result") is not None:
                 self.named[f"{key}.result"] = facts["result"]
 
+    def _moved(self) -> set[str]:
+        """Calls that happen once over all runs and were begun again in another one."""
+        rows = (self.tx.get("calls", key) for key in self.begun)
+        return {
+            row["call_key"]
+            for row in rows
+            if row is not None and row["once_key"] is not None and row["run_id"] != self.run_id
+        }
+
     def _check_payloads(self) -> None:
         """What lies under an id is what the newest entry that names it says."""
+        moved = self._moved()
         for id, wanted in self.named.items():
+            if id.rpartition(".")[0] in moved:
+                continue
             self.payloads += 1
             kept = self.tx.get("payloads", id)
             if kept is None:
@@ -265,7 +277,7 @@ class _Chain:
                 self.problems.append(f"call {key} is {row['ending']}, the chain says otherwise")
             elif row["state"] == "open" and key in self.ended:
                 self.problems.append(f"call {key} is open, the chain says {self.ended[key]}")
-        missing = self.begun - {row["call_key"] for row in rows}
+        missing = self.begun - {row["call_key"] for row in rows} - self._moved()
         self.problems += [f"call {key} was deleted" for key in sorted(missing)]
 
 

@@ -101,6 +101,7 @@ async def _run_unbegun(call: Call, plan: Plan) -> Any:
     """A read or idempotent call: recorded in the background, once it has ended."""
     if call.call_key is not None:
         call.ctx.idempotency_key = call.call_key
+        call.executor.book.spend(call)
         call.executor.book.enter(call.call_key)
     # Scalars cannot be changed by the tool, so their record is built when it is written.
     intent = None if plan.flat else call.intent()

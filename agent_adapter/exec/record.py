@@ -16,7 +16,7 @@ from agent_adapter.core.errors import (
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.run import NOT_THE_AUTHORS
-from agent_adapter.store.base import Transaction
+from agent_adapter.store.base import Operation, Transaction
 from agent_adapter.store.calls import begin_call, end_call, late_outcome, record_call
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
 
@@ -45,9 +45,40 @@ async def begin(call: Call) -> Begun:
     limits = call.limits
     reserve = Reserve(limits=limits, run_id=call.root_run_id) if limits is not None else None
     fence = call.ctx.extras.get("fence")
-    return await call.executor.store.write(
-        lambda tx: begin_call(tx, intent, consume=take, reserve=reserve, fence=fence)
+    begun: list[Begun] = []
+
+    def op(tx: Transaction) -> Begun:
+        begun[:] = [begin_call(tx, intent, consume=take, reserve=reserve, fence=fence)]
+        return begun[0]
+
+    try:
+        return await call.executor.store.write(op)
+    except BaseException:
+        # The caller leaves, the operation goes on: what it began was never entered.
+        _post(call, lambda tx: _abandon(tx, begun, intent))
+        raise
+
+
+def _abandon(tx: Transaction, begun: list[Begun], intent: Intent) -> None:
+    """Take back an intent whose caller had gone before it knew of it."""
+    if not begun or begun[0].state != "started":
+        return
+    row = tx.get("calls", begun[0].call_key)
+    if row is None or row["state"] != "open" or row["epoch"] != tx.epoch:
+        return
+    outcome = Outcome(
+        call_key=row["call_key"], run_id=intent.run_id, ending="aborted", error_kind="cancelled"
     )
+    end_call(tx, outcome)
+
+
+def _post(call: Call, op: Operation[Any]) -> bool:
+    """Queue `op` where another error passes through; whether the store took it."""
+    try:
+        call.executor.store.post(op)
+    except StoreError:
+        return False
+    return True
 
 
 def ending_of(call: Call, error: BaseException | None) -> Ending:
@@ -106,9 +137,7 @@ async def end(call: Call, outcome: Outcome, value: Any = None) -> None:
 
 def post_end(call: Call, outcome: Outcome) -> None:
     """Tell the ledger without waiting: the caller is being cancelled, and that passes through."""
-    try:
-        call.executor.store.post(lambda tx: end_call(tx, outcome))
-    except StoreError:
+    if not _post(call, lambda tx: end_call(tx, outcome)):
         call.executor.book.lose(outcome)
 
 

@@ -47,12 +47,19 @@ async def find(call: Call) -> Recorded | None:
         return None  # its gate has looked already
     intent = call.intent()
     store = call.executor.store
+    if call.ctx.reexecutes and call.spec.effects != "write":
+        # It has no row yet, but it may be under way.
+        twin = call.executor.book.twin(call)
+        if twin is not None:
+            await call.executor.book.ended(twin)
     if call.ctx.attempt > 1 or call.ctx.reexecutes:
         begun = await store.write(lambda tx: issue_again(tx, intent))
     else:
         begun = await store.read(lambda tx: look_up(tx, intent))
     if begun.state == "new":
         call.executor.book.claim(call, begun.n)
+        if call.asked:
+            call.earlier = begun.rows  # one question then shows them, too
         return None
     if begun.state == "again":
         call.call_key, call.n, call.matched = begun.call_key, begun.n, True

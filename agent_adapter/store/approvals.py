@@ -150,7 +150,11 @@ def _same_call(tx: Transaction, request: ApprovalRequest) -> Row | None:
     rows = tx.select("approvals", {"call_key": request.call_key, "tenant": request.tenant})
     for row in rows:
         same = row["principal"] == request.principal and row["fingerprint"] == request.fingerprint
-        if same and expire(tx, row)["state"] in ("pending", "approved", "denied"):
+        # A yes to a call that nobody knew to be a repeat is none to the repeat.
+        shown = set(json.loads(row["request"]).get("earlier", ()))
+        if not same or not shown.issuperset(request.earlier):
+            continue
+        if expire(tx, row)["state"] in ("pending", "approved", "denied"):
             return row
     return None
 

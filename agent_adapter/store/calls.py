@@ -44,6 +44,9 @@ def begin_call(
             return earlier
         n = intent.n or last + 1
         call_key = key_of(intent, n)
+        if call_key in intent.accepted:
+            # A repeat that a person agreed to takes the place of the unclear write it repeats.
+            row = tx.get("calls", call_key)
     short = _take_and_reserve(tx, intent, call_key, consume, reserve)
     if short is not None:
         return short
@@ -135,7 +138,8 @@ def _write_intent(tx: Transaction, intent: Intent, call_key: str, n: int, row: R
         if not tx.insert("calls", _new_row(tx, intent, call_key, n)):
             raise StoreError(f"call {call_key} was begun before under an identity of its own")
     else:
-        again: Row = {"state": "open", "ending": None, "epoch": tx.epoch, "finished_at": None}
+        again = dict.fromkeys(("ending", "finished_at", "error_kind", "error_text", "result"))
+        again |= {"state": "open", "epoch": tx.epoch, "run_id": intent.run_id}
         again |= {"last_attempt": intent.attempt, "call_id": intent.call_id}
         tx.update("calls", {"call_key": call_key}, again)
     ledger.append(tx, intent.run_id, "intent", call_key, _intent_facts(tx, intent, call_key))

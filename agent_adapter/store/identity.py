@@ -41,12 +41,17 @@ def once_key_of(tenant: str, tool: str, once_key: str) -> str:
 
 
 def look_up(tx: Transaction, intent: Intent) -> Begun:
-    """What `begin_call` would find, without writing: the earlier call, or the next free `n`."""
+    """What `begin_call` would find, without writing: the earlier call, or the next free `n`.
+
+    With the latter, `rows` are the earlier writes that a person must see first.
+    """
     row = match(tx, intent)
     if row is not None:
         return Begun(state=found_as(tx, row), call_key=row["call_key"], n=row["n"], row=row)
-    n = last_n(tx, intent) + 1
-    return Begun(state="new", call_key=key_of(intent, n), n=n)
+    last = last_n(tx, intent)
+    earlier = in_the_way(tx, intent, last)
+    rows = () if earlier is None else earlier.rows
+    return Begun(state="new", call_key=key_of(intent, last + 1), n=last + 1, rows=rows)
 
 
 def issue_again(tx: Transaction, intent: Intent) -> Begun:

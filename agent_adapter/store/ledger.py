@@ -56,7 +56,7 @@ def put_payload(tx: Transaction, id: str, run_id: str, data: bytes) -> str:
     """Keep `data` where it can be erased; the salted digest for the chain."""
     salt = os.urandom(16)
     if not tx.insert("payloads", {"id": id, "run_id": run_id, "salt": salt, "data": data}):
-        tx.update("payloads", {"id": id}, {"salt": salt, "data": data})
+        tx.update("payloads", {"id": id}, {"run_id": run_id, "salt": salt, "data": data})
     return payload_digest(salt, data)
 
 

@@ -40,7 +40,18 @@ from agent_adapter.exec import hooks as hooks_module
 from agent_adapter.exec import ledger
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.threads import WorkerPool
-from tests.exec.shop import ARGS, YES, Till, endings, in_run, kinds, rows, turns, until
+from tests.exec.shop import (
+    ARGS,
+    YES,
+    Till,
+    another_process,
+    endings,
+    in_run,
+    kinds,
+    rows,
+    turns,
+    until,
+)
 from tests.fakes.approval import FakeApproval
 from tests.fakes.hooks import RaisingHook, RecordingHook
 
@@ -79,9 +90,7 @@ async def test_the_steps_come_in_their_order(memory: Any) -> None:
             order.append("after")
 
     port = FakeApproval(lambda request: order.append("person") or YES)
-    await Executor(approval=port, store=memory, hooks=[Watch()]).run_spec(
-        till.spec, ARGS, in_run()
-    )
+    await Executor(approval=port, store=memory, hooks=[Watch()]).run_spec(till.spec, ARGS, in_run())
     assert order == ["before", "person", "function", "after"]
     assert await kinds(memory) == ["intent", "outcome"]
 
@@ -187,9 +196,7 @@ async def test_a35_a_guard_that_raises_blocks(memory: Any, error: Exception) -> 
     assert till.ran == []
 
 
-async def test_a35_a_guard_that_hangs_blocks(
-    memory: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a35_a_guard_that_hangs_blocks(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A guard that does not answer refuses."""
     monkeypatch.setattr(hooks_module, "HOOK_SECONDS", 0.01)
     till = Till()
@@ -445,9 +452,7 @@ async def test_only_the_named_exceptions_are_tried_again(memory: Any) -> None:
     assert flaky.tries == [1]
 
 
-async def test_waits_are_jittered_and_bounded(
-    memory: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_waits_are_jittered_and_bounded(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between tries the call waits up to `wait_max`, never the same each time."""
     waits: list[float] = []
 
@@ -512,14 +517,20 @@ async def test_a_tool_starts_a_run_of_its_own(memory: Any) -> None:
     assert found.run_id not in (None, "run_1")
 
 
-async def test_a_sub_run_is_the_same_when_its_call_is_run_again(sqlite: Any) -> None:
-    """The second attempt of a whole run finds what its tools did."""
+async def test_a_sub_run_is_the_same_when_its_call_is_run_again(sqlite: Any, clock: Any) -> None:
+    """The second attempt of a whole run finds what its tools did before the process died."""
     inner = Till(effects="write")
-    executor = Executor(store=sqlite)
-    outer = Till(lambda: executor.run_spec(inner.spec, ARGS, ToolContext()), effects="read")
-    first = await executor.run_spec(outer.spec, ARGS, in_run())
-    await sqlite.write(lambda tx: tx.delete("calls", {"run_id": "run_1"}))
-    assert await executor.run_spec(outer.spec, ARGS, in_run(attempt=2)) == first
+    outer = Till(effects="read")
+
+    async def through(store: Any, attempt: int) -> Any:
+        executor = Executor(store=store)
+        outer.then = lambda: executor.run_spec(inner.spec, ARGS, ToolContext())
+        return await executor.run_spec(outer.spec, ARGS, in_run(attempt=attempt))
+
+    async with another_process(sqlite, clock) as other:
+        first = await through(other, 1)
+        await other.write(lambda tx: tx.delete("calls", {"run_id": "run_1"}))
+    assert await through(sqlite, 2) == first
     assert len(inner.ran) == 1
 
 

@@ -71,6 +71,8 @@ async def approve(call: Call, reason: str) -> None:
     decision = given(call)
     if decision is None:
         decision = await ask(call, call.executor.approval, reason)
+    elif call.decision is None:
+        call.earlier = ()  # whoever decided this was not shown them
     await accept(call, decision)
 
 
