@@ -19,7 +19,7 @@ from agent_adapter.store.intents import Intent
 if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor
     from agent_adapter.store.approvals import Take
-    from agent_adapter.store.base import Row
+    from agent_adapter.store.base import Row, Store
 
 __all__ = ["Call"]
 
@@ -53,6 +53,7 @@ class Call:
         "n",
         "once_key",
         "parent",
+        "records",
         "requester",
         "root_run_id",
         "scope",
@@ -94,6 +95,7 @@ class Call:
         self.entered = False
         self.done = False
         self.matched = False
+        self.records: Store | None = None
         self._digest: str | None = None
         self._raw_digest: str | None = None
         if call_id is not None:

@@ -16,6 +16,8 @@ from agent_adapter.core.errors import (
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.run import NOT_THE_AUTHORS
+from agent_adapter.store import approvals
+from agent_adapter.store.approvals import Refusal, Take
 from agent_adapter.store.base import Operation, Transaction
 from agent_adapter.store.calls import begin_call, end_call, late_outcome, record_call
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
@@ -42,6 +44,12 @@ async def begin(call: Call) -> Begun:
         # Only a record or an earlier begin binds an identity; otherwise the store gives the next.
         intent = dataclasses.replace(intent, call_key=None, n=None)
     take = call.take
+    if take is not None and call.records is not None:
+        # Two stores have no transaction in common: a crash in between loses the yes, never a write.
+        refusal = await call.records.write(_taking(take))
+        if refusal is not None:
+            return Begun(state="refused", reason=refusal.reason, refusal=refusal)
+        take = None
     limits = call.limits
     reserve = Reserve(limits=limits, run_id=call.root_run_id) if limits is not None else None
     fence = call.ctx.extras.get("fence")
@@ -79,6 +87,10 @@ def _post(call: Call, op: Operation[Any]) -> bool:
     except StoreError:
         return False
     return True
+
+
+def _taking(take: Take) -> Operation[Refusal | None]:
+    return lambda tx: approvals.take(tx, take)
 
 
 def ending_of(call: Call, error: BaseException | None) -> Ending:

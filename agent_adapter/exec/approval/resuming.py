@@ -14,9 +14,11 @@ from agent_adapter.core.errors import (
     ApprovalExpired,
     ApprovalPending,
 )
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec import replay
 from agent_adapter.exec.approval import step
 from agent_adapter.exec.approval.deferred import decision_of
+from agent_adapter.exec.around import AROUND
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.replay import Recorded
 from agent_adapter.store import approvals
@@ -34,9 +36,10 @@ async def resumed(executor: Executor, record_id: str, tenant: str) -> Call | Rec
 
     Raises what the record's state says.
     """
-    row = await executor.store.read(_as_it_stands(record_id, tenant))
+    records = getattr(executor.approval, "store", None) or executor.store
+    row = await records.read(_as_it_stands(record_id, tenant))
     if row is None:
-        raise ApprovalDenied(f"no approval {record_id} in {executor.store.url}")
+        raise ApprovalDenied(f"no approval {record_id} in {records.url}")
     _refuse_undecided(row)
     spec = executor.registry.get(row["tool"]) if executor.registry is not None else None
     if spec is None:
@@ -48,9 +51,12 @@ async def resumed(executor: Executor, record_id: str, tenant: str) -> Call | Rec
             f"{spec.name} takes secrets, which the record does not hold: make the call again with "
             "the same arguments, and it will find its approval"
         )
+    if row["payload"] is None:
+        raise ApprovalDenied(f"the run of approval {record_id} was erased")
     seen = json.loads(row["request"])
-    call = Call(executor, spec, from_json(row["payload"]), _context(row, seen), seen["call_id"])
+    call = _as_asked(executor, spec, row, seen)
     call.call_key, call.n = row["call_key"], seen["n"]
+    call.records = records if records is not executor.store else None
     call.asked = seen["reason"]
     if row["state"] == "taken":
         return await _ended(call, record_id)
@@ -59,6 +65,15 @@ async def resumed(executor: Executor, record_id: str, tenant: str) -> Call | Rec
         raise ApprovalDenied(f"the arguments of {record_id} no longer read as they were shown")
     await step.accept(call, decision_of(row))
     return call
+
+
+def _as_asked(executor: Executor, spec: ToolSpec, row: Row, seen: dict[str, Any]) -> Call:
+    """The call in its own run, whatever tool or scope it is resumed from."""
+    token = AROUND.set(None)
+    try:
+        return Call(executor, spec, from_json(row["payload"]), _context(row, seen), seen["call_id"])
+    finally:
+        AROUND.reset(token)
 
 
 async def _ended(call: Call, record_id: str) -> Recorded:

@@ -90,6 +90,8 @@ async def ask(
     """What the port says; no port, an exception and anything but a decision are a denial."""
     if port is None:
         return ApprovalDecision.deny(reason=f"{reason}, and there is nobody to ask")
+    kept_in = getattr(port, "store", None)
+    call.records = kept_in if kept_in is not call.executor.store else None
     labels = await taint.labels(call)
     request = request_of(call, reason, taint=labels, edits_allowed=edits_allowed)
     ids = (call.spec.name, call.ctx.call_id, call.run_id, call.call_key)
@@ -149,8 +151,8 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
 async def _return_to_record(call: Call, record_id: str) -> None:
     """Run what was shown: values that change with every validation are taken from the record."""
     tenant = call.ctx.tenant
-    port_store = getattr(call.executor.approval, "store", None) or call.executor.store
-    row = await port_store.read(lambda tx: approvals.get(tx, record_id, tenant))
+    records = call.records or call.executor.store
+    row = await records.read(lambda tx: approvals.get(tx, record_id, tenant))
     if row is None or row["payload"] is None or row["digest"] == call.digest:
         return
     values = call.spec.validate(from_json(row["payload"]))
