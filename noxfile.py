@@ -15,13 +15,6 @@ nox.options.sessions = ["lint", "types", "tests", "contract", "plugin", "wheel"]
 
 ROOT = Path(__file__).parent
 PLUGIN = ROOT / "tests" / "fixtures" / "demo_integration"
-# What a plug-in copies into its own tests to run the contract kit.
-KIT = (
-    "tests/integrations/kit.py",
-    "tests/integrations/_kit_support.py",
-    "tests/fakes/approval.py",
-    "tests/fakes/hooks.py",
-)
 KIT = (
     "integrations/kit.py",
     "integrations/_kit_support.py",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from agent_adapter.exec.ledger import verify
-
 from agent_adapter.store.base import Store, Transaction
 
 __all__ = ["summary"]
