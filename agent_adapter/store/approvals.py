@@ -20,11 +20,15 @@ __all__ = ["Refusal", "Take", "Terms", "decide", "expire", "file", "get", "take"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How a record is decided: seconds to decide and to use, votes it needs, caps on open ones."""
+    """How a record is decided: seconds to decide and to use, votes it needs, caps on open ones.
+
+    `by_others` keeps the one the run acts for from deciding.
+    """
 
     decide_within: float = 3600.0
     use_within: float = 600.0
     votes: int = 1
+    by_others: bool = False
     per_run: int = 20
     per_principal: int = 200
 
@@ -87,13 +91,16 @@ def decide(
     A record that needs several votes counts different reviewers, none of them the requester or
     principal; a denial denies, an edit voids the votes given to other arguments.
     """
+    if not reviewer.strip():
+        return Refusal(reason="whoever decides needs a name")
     row = get(tx, id, tenant)
     if row is None:
         return Refusal(reason=f"no approval {id}")
     row = expire(tx, row)
     if row["state"] != "pending":
         return Refusal(reason=f"approval {id} is already {row['state']}", state=row["state"])
-    if row["votes_needed"] > 1 and reviewer in (row["principal"], row["requester"]):
+    seen = json.loads(row["request"])
+    if seen.get("by_others") and reviewer in (row["principal"], row["requester"]):
         return Refusal(
             reason=f"{reviewer} asked for this call and cannot decide it", state="pending"
         )
@@ -103,8 +110,8 @@ def decide(
     if verdict == "denied":
         values |= {"state": "denied", "decided_at": tx.now}
     elif _votes(tx, row, reviewer, reason, edited) >= row["votes_needed"]:
-        use_within = json.loads(row["request"])["use_within"]
-        values |= {"state": "approved", "decided_at": tx.now, "use_by": tx.now + use_within}
+        use_by = tx.now + seen["use_within"]
+        values |= {"state": "approved", "decided_at": tx.now, "use_by": use_by}
         values["reviewer"] = _reviewers(tx, row, reviewer)
     tx.update("approvals", {"id": id, "state": "pending"}, values)
     if "state" in values:
@@ -166,7 +173,7 @@ def _denied_before(tx: Transaction, request: ApprovalRequest) -> Row | None:
 
 
 def _cannot_ask(tx: Transaction, request: ApprovalRequest, terms: Terms) -> Refusal | None:
-    if terms.votes > 1 and request.requester is None:
+    if terms.by_others and request.requester is None:
         return Refusal(reason="a quorum needs to know whose run this is, and nobody is named")
     open_in_run = {"run_id": request.run_id, "state": "pending", "decide_by >=": tx.now}
     if tx.count("approvals", open_in_run) >= terms.per_run:
@@ -194,6 +201,7 @@ def _new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id:
         "earlier": list(request.earlier),
         "edits_allowed": request.edits_allowed,
         "use_within": terms.use_within,
+        "by_others": terms.by_others,
     }
     fields = (
         "tenant call_key run_id thread_id tool principal requester fingerprint binding digest"

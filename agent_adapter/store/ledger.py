@@ -37,7 +37,7 @@ def append(
     tx: Transaction, run_id: str, kind: str, call_key: str | None, facts: Mapping[str, Any]
 ) -> None:
     """Add one entry to the run's chain and move its head."""
-    head = tx.get("chain_heads", run_id)
+    head = tx.memo.get(run_id) or tx.get("chain_heads", run_id)
     seq = 1 if head is None else head["seq"] + 1
     previous = GENESIS if head is None else head["hash"]
     entry = {"run_id": run_id, "seq": seq, "at": tx.now, "kind": kind, "call_key": call_key}
@@ -50,6 +50,7 @@ def append(
         tx.insert("chain_heads", {"run_id": run_id} | moved)
     else:
         tx.update("chain_heads", {"run_id": run_id}, moved)
+    tx.memo[run_id] = moved
 
 
 def put_payload(tx: Transaction, id: str, run_id: str, data: bytes) -> str:
@@ -69,6 +70,10 @@ def payload(tx: Transaction, id: str | None) -> bytes | None:
 def erase(tx: Transaction, run_id: str) -> int:
     """Delete the arguments and results of a run; its chain stays valid. How many were erased."""
     erased = tx.update("payloads", {"run_id": run_id, "data !=": None}, {"data": None})
+    tx.update("calls", {"run_id": run_id}, {"error_text": None})
     tx.update("approvals", {"run_id": run_id}, {"payload": None, "edited": None, "request": "{}"})
+    # Nobody can see any more what they would approve.
+    still = {"run_id": run_id, "state in": ["pending", "approved"]}
+    tx.update("approvals", still, {"state": "expired"})
     append(tx, run_id, "erased", None, {"payloads": erased})
     return erased

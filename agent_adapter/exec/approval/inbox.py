@@ -92,7 +92,7 @@ class Inbox:
         arguments: Mapping[str, Any] | None = None,
     ) -> ApprovalRecord:
         """Let the call run, with `arguments` in place of its own where given."""
-        edited = None if arguments is None else json.dumps(dict(arguments))
+        edited = None if arguments is None else _as_json(id, arguments)
         if edited is not None and not (await self.get(id)).edits_allowed:
             raise AgentAdapterError(f"approval {id}: the framework that asked cannot apply edits")
         return await self._decide(id, "approved", reviewer, reason, edited)
@@ -119,6 +119,15 @@ class Inbox:
         if isinstance(row, Refusal):
             raise AgentAdapterError(f"{row.reason}; nothing was changed")
         return _record(row)
+
+
+def _as_json(id: str, arguments: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(arguments), allow_nan=False)
+    except (TypeError, ValueError) as exc:
+        raise AgentAdapterError(
+            f"approval {id}: the edited arguments are not JSON ({exc}); nothing was changed"
+        ) from exc
 
 
 def _shown(tx: Transaction, id: str, tenant: str) -> Row | None:

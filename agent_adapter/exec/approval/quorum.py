@@ -42,7 +42,7 @@ class QuorumApproval(DeferredApproval):
         self._reviewers = None if reviewers is None else [CallbackApproval(r) for r in reviewers]
         if store is not None:
             super().__init__(store, wait, decide_within=decide_within, use_within=use_within)
-            self._terms = dataclasses.replace(self._terms, votes=n)
+            self._terms = dataclasses.replace(self._terms, votes=n, by_others=True)
 
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
         """Approved when `n` reviewers agree on the same arguments."""
