@@ -38,6 +38,9 @@ class Transaction(Protocol):
     key: bytes
     """The store's secret for keyed hashes and chain heads (32 bytes)."""
 
+    memo: dict[str, Row]
+    """Rows that this process wrote last; emptied whenever somebody else may have changed them."""
+
     def get(self, table: str, *key: Any) -> Row | None:
         """The row with that primary key, as a copy."""
         ...

@@ -6,6 +6,7 @@ reserves its limits and writes its intent: all of it or nothing.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from agent_adapter.core.errors import StoreError
@@ -61,12 +62,14 @@ def end_call(tx: Transaction, outcome: Outcome) -> bool:
 
     Then the outcome is kept as evidence, and nothing else changes.
     """
-    row = tx.get("calls", outcome.call_key)
-    if row is None or row["state"] != "open" or row["epoch"] != tx.epoch:
+    mine = {"call_key": outcome.call_key, "state": "open", "epoch": tx.epoch}
+    if not tx.update("calls", mine, _ended(tx, outcome)):
         late_outcome(tx, outcome)
         return False
-    facts = _ended(tx, outcome)
+    facts = _outcome_facts(tx, outcome)
     ledger.append(tx, outcome.run_id, "outcome", outcome.call_key, facts)
+    if not outcome.reserved:
+        return True
     if outcome.ending == "aborted":
         limits.release(tx, outcome.call_key)
     else:
@@ -78,23 +81,13 @@ def record_call(tx: Transaction, intent: Intent, outcome: Outcome) -> None:
     """Record a read or idempotent call that has ended, in one entry."""
     n = intent.n or last_n(tx, intent) + 1
     call_key = key_of(intent, n)
-    row = tx.get("calls", call_key)
-    if row is None:
-        tx.insert("calls", _new_row(tx, intent, call_key, n))
-    else:
-        mark_issued(tx, row, intent)
-    facts = _intent_facts(tx, intent, call_key)
-    done = Outcome(
-        call_key=call_key,
-        run_id=intent.run_id,
-        ending=outcome.ending,
-        tag=outcome.tag,
-        result=outcome.result,
-        error_kind=outcome.error_kind,
-        error_text=outcome.error_text,
-        facts=outcome.facts,
-    )
-    ledger.append(tx, intent.run_id, "call", call_key, facts | _ended(tx, done))
+    done = dataclasses.replace(outcome, call_key=call_key, run_id=intent.run_id)
+    if not tx.insert("calls", _new_row(tx, intent, call_key, n) | _ended(tx, done)):
+        issued = {"last_attempt": intent.attempt}
+        tx.update("calls", {"call_key": call_key, "last_attempt <": intent.attempt}, issued)
+        tx.update("calls", {"call_key": call_key}, _ended(tx, done))
+    facts = _intent_facts(tx, intent, call_key) | _outcome_facts(tx, done)
+    ledger.append(tx, intent.run_id, "call", call_key, facts)
 
 
 def late_outcome(tx: Transaction, outcome: Outcome) -> None:
@@ -198,7 +191,7 @@ def _intent_facts(tx: Transaction, intent: Intent, call_key: str) -> dict[str, A
     return facts | {name: value for name, value in optional.items() if value}
 
 
-def _ended(tx: Transaction, outcome: Outcome) -> dict[str, Any]:
+def _ended(tx: Transaction, outcome: Outcome) -> Row:
     values: Row = {
         "state": "done",
         "ending": outcome.ending,
@@ -206,14 +199,19 @@ def _ended(tx: Transaction, outcome: Outcome) -> dict[str, Any]:
         "error_text": outcome.error_text,
         "finished_at": tx.now,
     }
+    if outcome.result is not None:
+        values["result"] = f"{outcome.call_key}.result"
+    return values
+
+
+def _outcome_facts(tx: Transaction, outcome: Outcome) -> dict[str, Any]:
     facts: dict[str, Any] = {"ending": outcome.ending}
     if outcome.error_kind is not None:
         facts["error"] = outcome.error_kind
     if outcome.result is not None:
-        values["result"] = f"{outcome.call_key}.result"
         data = tagged_result(outcome.tag, outcome.result)
-        facts["result"] = ledger.put_payload(tx, values["result"], outcome.run_id, data)
-    tx.update("calls", {"call_key": outcome.call_key}, values)
+        id = f"{outcome.call_key}.result"
+        facts["result"] = ledger.put_payload(tx, id, outcome.run_id, data)
     return facts | outcome.facts
 
 

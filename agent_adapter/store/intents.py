@@ -80,7 +80,10 @@ class Begun:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """How a call ended; `result` is the encoded value under `tag`."""
+    """How a call ended; `result` is the encoded value under `tag`.
+
+    `reserved` is whether the call may hold a part of its run's limits.
+    """
 
     call_key: str
     run_id: str
@@ -89,4 +92,5 @@ class Outcome:
     result: bytes | None = None
     error_kind: str | None = None
     error_text: str | None = None
+    reserved: bool = True
     facts: dict[str, Any] = field(default_factory=dict)

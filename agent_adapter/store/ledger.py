@@ -36,8 +36,12 @@ def payload_digest(salt: bytes, data: bytes) -> str:
 def append(
     tx: Transaction, run_id: str, kind: str, call_key: str | None, facts: Mapping[str, Any]
 ) -> None:
-    """Add one entry to the run's chain and move its head."""
-    head = tx.memo.get(run_id) or tx.get("chain_heads", run_id)
+    """Add one entry to the run's chain and move its head.
+
+    A head that was not written with the store's key is never sealed again: it stays as it was
+    found, unsealed, for `verify` to report.
+    """
+    head = tx.memo.get(run_id) or _found_head(tx, run_id)
     seq = 1 if head is None else head["seq"] + 1
     previous = GENESIS if head is None else head["hash"]
     entry = {"run_id": run_id, "seq": seq, "at": tx.now, "kind": kind, "call_key": call_key}

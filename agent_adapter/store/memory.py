@@ -38,7 +38,7 @@ class _Heaps(dict[str, Heap]):
 class _MemoryTransaction:
     """The tables inside one operation; what it changed is noted, to be taken back if it raises."""
 
-    __slots__ = ("_heaps", "_idle", "_run_tables", "epoch", "key", "now", "undo")
+    __slots__ = ("_heaps", "_idle", "_run_tables", "epoch", "key", "memo", "now", "undo")
 
     def __init__(self, heaps: _Heaps, idle: IdleRuns, epoch: str, key: bytes) -> None:
         self._heaps = heaps
@@ -49,6 +49,7 @@ class _MemoryTransaction:
             if any(column.name == "run_id" for column in heap.declared.columns)
         )
         self.undo: list[tuple[Heap, Any, Row | None]] = []
+        self.memo: dict[str, Row] = {}
         self.now = 0.0
         self.epoch = epoch
         self.key = key
@@ -218,6 +219,7 @@ class MemoryStore:
             raise StoreError("memory://: an operation may not start another one")
         tx = self._tx
         tx.now = now
+        tx.memo.clear()
         self._busy = True
         try:
             value = op(tx)

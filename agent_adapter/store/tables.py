@@ -169,13 +169,14 @@ CHANNELS = Table(
     _columns(
         "channel_id type version:int state creator_id created_at:real expires_at:real"
         " closed_at:real close_reason parent_channel_id graph_hash knobs labels metadata folded"
-        " revision:int seq:int turn_id turn_n:int expected paused:int tenant"
+        " revision:int seq:int spoken:int turn_id turn_n:int expected paused:int tenant"
     ),
     key=("channel_id",),
     indexes=(("state", "created_at"), ("state", "expires_at"), ("creator_id",)),
 )
 """One row per channel: `folded` is the state of its log up to `seq`, `revision` counts the changes
-of the row, `turn_id` and `turn_n` name the latest turn, `expected` whose it is."""
+of the row, `spoken` the texts and packets, `turn_id` and `turn_n` name the latest turn, `expected`
+whose it is."""
 
 CHANNEL_MEMBERS = Table(
     "channel_members",

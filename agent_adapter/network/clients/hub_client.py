@@ -17,7 +17,7 @@ from agent_adapter.network.claims import PendingTurn, TurnRef
 from agent_adapter.network.clients.agent_client import AgentClient
 from agent_adapter.network.clients.human_client import HumanClient
 from agent_adapter.network.clients.participant import ParticipantClient
-from agent_adapter.network.clients.round_port import RoundPort
+from agent_adapter.network.hub_port import HubTurnPort
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.base import HubLike, Link
 from agent_adapter.network.rules import Rule
@@ -279,7 +279,7 @@ class HubClient:
         """How the round of a turn reaches the hub."""
         if self._far is None:
             raise NetworkError("this HubClient is closed; make a new one")
-        return RoundPort(self._far, ref)
+        return HubTurnPort(self._far, ref)
 
     # --- the connection -----------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ IsLive = Callable[["SqlTransaction", str], bool]
 class SqlTransaction:
     """One per connection, used again for every operation; `wrote` counts the rows changed."""
 
-    __slots__ = ("_cursor", "_is_live", "_statements", "epoch", "key", "now", "wrote")
+    __slots__ = ("_cursor", "_is_live", "_statements", "epoch", "key", "memo", "now", "wrote")
 
     def __init__(
         self, cursor: Cursor, statements: Statements, *, key: bytes, epoch: str, is_live: IsLive
@@ -51,6 +51,7 @@ class SqlTransaction:
         self._is_live = is_live
         self.key = key
         self.epoch = epoch
+        self.memo: dict[str, Row] = {}
         self.now = 0.0
         self.wrote = 0
 

@@ -32,6 +32,7 @@ QUEUE_LIMIT = 10_000
 BATCH = 256
 """Operations in one transaction, at most."""
 
+_MEMO_LIMIT = 10_000
 _TRY_SECONDS = 5.0
 _COURTESY_SECONDS = 0.0005
 _JOIN_SECONDS = 5.0
@@ -92,6 +93,7 @@ class Writer:
         self._tx: SqlTransaction | None = None
         self._beaten_at = -BEAT_SECONDS
         self._waited = False
+        self._version = -1
         # Held during a transaction: a fork waits for it, so that no child begins inside SQLite.
         self.gate = threading.RLock()
 
@@ -242,14 +244,25 @@ class Writer:
         connection = self._connection
         assert connection is not None  # noqa: S101 - `_ready` made it
         self._waited = begin_immediate(connection) or self._waited
+        self._forget_what_others_changed(connection, tx)
         try:
             for job in jobs:
                 self._run(job, tx)
             connection.execute("COMMIT")
         except BaseException:
+            tx.memo.clear()
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+    def _forget_what_others_changed(
+        self, connection: sqlite3.Connection, tx: SqlTransaction
+    ) -> None:
+        """Empty the memo when another connection has committed since the last transaction."""
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        if version != self._version or len(tx.memo) > _MEMO_LIMIT:
+            self._version = version
+            tx.memo.clear()
 
     def _run(self, job: _Job, tx: SqlTransaction) -> None:
         tx.now = self._clock() if job.at is None else job.at

@@ -68,6 +68,7 @@ def _channels() -> None:
         sa.Column("folded", sa.Text(), nullable=True),
         sa.Column("revision", sa.BigInteger(), nullable=True),
         sa.Column("seq", sa.BigInteger(), nullable=True),
+        sa.Column("spoken", sa.BigInteger(), nullable=True),
         sa.Column("turn_id", sa.Text(), nullable=True),
         sa.Column("turn_n", sa.BigInteger(), nullable=True),
         sa.Column("expected", sa.Text(), nullable=True),

@@ -1,0 +1,191 @@
+"""`Dispatcher`: starts the due turns of those who are attached, one at a time per channel."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections import deque
+from collections.abc import Awaitable, Iterable
+from typing import Protocol
+
+from agent_adapter.core.errors import NetworkError, StaleTurn
+from agent_adapter.network.claims import RunTurn, StartedTurn, TurnRef
+from agent_adapter.store.base import Row
+
+__all__ = ["Dispatcher", "TurnKeeper"]
+
+_log = logging.getLogger("agent_adapter.network")
+
+
+class TurnKeeper(Protocol):
+    """What the dispatcher asks of its hub."""
+
+    def runner_of(self, agent_id: str) -> RunTurn | None:
+        """Who runs the turns of that participant here; `None` where nobody does."""
+        ...
+
+    async def start_turn(self, turn_id: str) -> StartedTurn | None:
+        """Start a due turn; `None` where it is not due any more."""
+        ...
+
+    async def end_silent_turn(self, ref: TurnRef) -> None:
+        """End a turn without a word."""
+        ...
+
+    async def fail_turn(self, ref: TurnRef, error: BaseException) -> None:
+        """Count a failed attempt."""
+        ...
+
+    async def release_turn(self, ref: TurnRef) -> None:
+        """Give a turn back, uncounted."""
+        ...
+
+
+class Dispatcher:
+    """Turns under way, by channel, and those that wait for their channel."""
+
+    def __init__(self, keeper: TurnKeeper, context: contextvars.Context) -> None:
+        self._keeper = keeper
+        self._context = context
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._agents: dict[str, str] = {}
+        self._next: dict[str, deque[Row]] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._told: set[tuple[str, int]] = set()
+        self._closed = False
+
+    @property
+    def running(self) -> int:
+        """How many rounds are under way."""
+        return len(self._running)
+
+    def offer(self, row: Row, delay: float = 0.0) -> None:
+        """Start the turn of `row` as soon as its channel is free; in `delay` seconds."""
+        turn_id, channel_id = row["turn_id"], row["channel_id"]
+        if self._closed or self._keeper.runner_of(row["agent_id"]) is None:
+            return
+        if delay > 0:
+            self._later(turn_id, delay, row)
+        elif channel_id in self._running:
+            waiting = self._next.setdefault(channel_id, deque())
+            if all(item["turn_id"] != turn_id for item in waiting):
+                waiting.append(row)
+        else:
+            self._begin(row)
+
+    def told(self, ref: TurnRef) -> None:
+        """The hub has heard how this attempt ended."""
+        self._told.add((ref.turn_id, ref.attempt))
+
+    def stop_agent(self, agent_id: str) -> None:
+        """Cancel the rounds of a participant that is not attached any more."""
+        for channel_id, task in self._running.items():
+            if self._agents.get(channel_id) == agent_id and task is not asyncio.current_task():
+                task.cancel()
+
+    async def idle(self) -> None:
+        """Return when no round is under way."""
+        while self._running:
+            await asyncio.wait(list(self._running.values()))
+
+    async def close(self) -> None:
+        """Start nothing more; cancel what is under way and wait for it."""
+        self._closed = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._next.clear()
+        tasks = [task for task in self._running.values() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _later(self, turn_id: str, delay: float, row: Row) -> None:
+        if turn_id not in self._timers:
+            loop = asyncio.get_running_loop()
+            self._timers[turn_id] = loop.call_later(delay, self._timed, turn_id, row)
+
+    def _timed(self, turn_id: str, row: Row) -> None:
+        self._timers.pop(turn_id, None)
+        self.offer(row)
+
+    def _begin(self, row: Row) -> None:
+        # A round is not part of the round that led to it: it starts in the hub's own context.
+        channel_id = row["channel_id"]
+        self._agents[channel_id] = row["agent_id"]
+        self._running[channel_id] = asyncio.create_task(
+            self._work(row), name=f"turn-{row['turn_id']}", context=self._context.copy()
+        )
+
+    async def _work(self, row: Row) -> None:
+        try:
+            await self._run(row)
+        except NetworkError as exc:
+            _log.warning("turn %s: %s", row["turn_id"], exc)
+        except Exception:
+            _log.exception("turn %s could not be run", row["turn_id"])
+        finally:
+            self._free(row["channel_id"])
+
+    def _free(self, channel_id: str) -> None:
+        self._running.pop(channel_id, None)
+        self._agents.pop(channel_id, None)
+        waiting = self._next.get(channel_id)
+        if waiting:
+            row = waiting.popleft()
+            if not waiting:
+                del self._next[channel_id]
+            self.offer(row)
+
+    async def _run(self, row: Row) -> None:
+        run_turn = self._keeper.runner_of(row["agent_id"])
+        if run_turn is None:
+            return
+        started = await self._keeper.start_turn(row["turn_id"])
+        if started is None:
+            return
+        ref = started.ref
+        try:
+            await self._finish(run_turn, started)
+        except StaleTurn as exc:
+            _log.info("turn %s: %s", ref.turn_id, exc)
+        finally:
+            self._told.discard((ref.turn_id, ref.attempt))
+
+    async def _finish(self, run_turn: RunTurn, started: StartedTurn) -> None:
+        """Run the round, and say how it ended where its runner has not."""
+        ref = started.ref
+        try:
+            await run_turn(started)
+        except asyncio.CancelledError:
+            if not self._is_told(ref):
+                await _through(self._keeper.release_turn(ref))
+            raise
+        except StaleTurn:
+            raise
+        except Exception as exc:
+            if self._is_told(ref):
+                raise
+            await self._keeper.fail_turn(ref, exc)
+            return
+        if not self._is_told(ref):
+            await self._keeper.end_silent_turn(ref)
+
+    def _is_told(self, ref: TurnRef) -> bool:
+        return (ref.turn_id, ref.attempt) in self._told
+
+
+async def _through(work: Awaitable[None]) -> None:
+    """Let `work` end although its task is being cancelled: the turn must not stay taken."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except NetworkError as exc:
+        _log.info("a turn could not be given back: %s", exc)
+
+
+def offer_all(dispatcher: Dispatcher, rows: Iterable[Row]) -> None:
+    """Offer several turns, in order."""
+    for row in rows:
+        dispatcher.offer(row)

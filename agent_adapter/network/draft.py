@@ -1,0 +1,229 @@
+"""`Draft`: one change of one channel, written whole at the end of an operation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent_adapter.core.errors import NetworkError, ProtocolError
+from agent_adapter.exec.ids import new_id
+from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, Envelope, is_turn
+from agent_adapter.network import audit, expectations, turns
+from agent_adapter.network.adapters import AdapterRegistry
+from agent_adapter.network.adapters.base import ExpectedTurn
+from agent_adapter.network.admission import check_size
+from agent_adapter.network.channel import ChannelState
+from agent_adapter.network.known import Known, in_state, iso, known_channel
+from agent_adapter.store.base import Row, Transaction
+
+__all__ = ["Change", "Desk", "Draft", "Torn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What an operation has to know of its hub.
+
+    `holder` is the hub's mark in the lease; `is_person(agent_id)` says who takes turns by hand.
+    """
+
+    holder: str
+    adapters: AdapterRegistry
+    is_person: Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What one operation did to one channel: to be told to those who listen, once it is durable.
+
+    Attributes:
+        envelopes: those appended, in order.
+        known: the channel after it.
+        due: turns that may be started now or later.
+        accepted: the envelope that was asked for, where one was.
+        repeated: it had been accepted before; nothing was written.
+    """
+
+    channel_id: str
+    known: Known
+    first_seq: int
+    envelopes: tuple[Envelope, ...] = ()
+    due: tuple[Row, ...] = ()
+    accepted: Envelope | None = None
+    repeated: bool = False
+
+
+class Torn(Exception):
+    """An operation was refused after it had begun to write: the store takes all of it back."""
+
+    def __init__(self, error: NetworkError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Draft:
+    """The channel's row, log and turn under change; `finish` writes what the row must say."""
+
+    __slots__ = (
+        "_closed_at",
+        "_due",
+        "_envelopes",
+        "_spoken",
+        "_values",
+        "desk",
+        "metadata",
+        "row",
+        "seq",
+        "state",
+        "tx",
+        "was",
+    )
+
+    def __init__(self, tx: Transaction, desk: Desk, row: Row, cached: Known | None = None) -> None:
+        self.tx = tx
+        self.desk = desk
+        self.row = row
+        self.was = known_channel(tx, row, desk.adapters, cached)
+        self.metadata = self.was.metadata
+        self.state = self.was.state
+        self.seq: int = row["seq"]
+        self._spoken: int = row["spoken"]
+        self._envelopes: list[Envelope] = []
+        self._due: list[Row] = []
+        self._values: Row = {}
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, NetworkError):
+            raise Torn(error) from error
+
+    def append(self, envelope: Envelope, turn_id: str | None = None) -> Envelope:
+        """Add `envelope` to the log, with its id and time, and fold it."""
+        tx = self.tx
+        self.seq += 1
+        sent = Envelope(
+            envelope.channel_id,
+            envelope.sender_id,
+            envelope.audience,
+            envelope.event_type,
+            envelope.event_data,
+            new_id("env"),
+            envelope.task_id,
+            envelope.causation_id,
+            envelope.trace_id,
+            envelope.priority,
+            envelope.depth,
+            envelope.idempotency_key,
+            iso(tx.now),
+            envelope.ttl_seconds,
+        )
+        tx.insert("envelopes", self._log_row(sent, turn_id))
+        self.state = self.was.adapter.fold(sent, self.state)
+        if is_turn(sent):
+            self._spoken += 1
+        self._envelopes.append(sent)
+        return sent
+
+    def say(
+        self, event_type: str, data: Mapping[str, Any], audience: list[str] | None = None
+    ) -> Envelope:
+        """Append what the hub itself says, in the opener's name."""
+        creator = self.metadata.creator_id
+        return self.append(
+            Envelope(self.row["channel_id"], creator, audience, event_type, dict(data))
+        )
+
+    def give_turn(self, turn: ExpectedTurn | None, *, by_hand: bool = False) -> None:
+        """The next turn is due; `by_hand` waits for its participant's own message."""
+        if turn is None:
+            self._values["expected"] = None
+            return
+        n = (self._values.get("turn_n") or self.row["turn_n"]) + 1
+        waits = by_hand or bool(self.row["paused"]) or self.desk.is_person(turn.agent_id)
+        due_at = None if waits else self.tx.now
+        made = turns.open_turn(
+            self.tx, self.row["channel_id"], n, turn.agent_id, turn.triggering_envelope_id, due_at
+        )
+        self._values |= {"turn_id": made["turn_id"], "turn_n": n, "expected": turn.agent_id}
+        if due_at is not None:
+            self._due.append(made)
+        if not self.row["paused"]:
+            expectations.of_turn(self.tx, self.metadata, n, turn.agent_id)
+
+    def unpause(self) -> Change:
+        """Let the channel go on with the turn that it stands at."""
+        self._values["paused"] = 0
+        turn_id = self.row["turn_id"]
+        turn = self.tx.get("turns", turn_id) if turn_id is not None else None
+        if turn is not None and turn["state"] == "due":
+            expectations.of_turn(self.tx, self.metadata, turn["n"], turn["agent_id"])
+            if not self.desk.is_person(turn["agent_id"]):
+                due = {"due_at": self.tx.now}
+                self.tx.update("turns", {"turn_id": turn_id, "state": "due"}, due)
+                self._due.append(turn | due)
+        return self.finish()
+
+    def move(self, state: ChannelState, **changes: Any) -> None:
+        """The channel is in `state` from now on; `changes` are fields of its metadata."""
+        self.metadata = in_state(self.metadata, state, **changes)
+        self._values["state"] = state.value
+
+    def end(self, reason: str, state: ChannelState = ChannelState.CLOSED) -> None:
+        """The channel is over: said in the log, its turns dropped, its deadlines gone."""
+        tx, channel_id = self.tx, self.row["channel_id"]
+        event = EV_CHANNEL_EXPIRED if state is ChannelState.EXPIRED else EV_CHANNEL_CLOSED
+        self.say(event, {"reason": reason, "channel_id": channel_id})
+        self.move(state, closed_at=iso(tx.now), close_reason=reason)
+        self._values |= {"closed_at": tx.now, "close_reason": reason, "expected": None}
+        turns.drop_open(tx, channel_id, reason)
+        tx.delete("expectations", {"channel_id": channel_id})
+        self._due.clear()
+        kind = audit.EXPIRED if state is ChannelState.EXPIRED else audit.CLOSED
+        audit.write(tx, kind, {"channel_id": channel_id, "reason": reason})
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the channel accepts nothing any more."""
+        return self.metadata.state.is_terminal
+
+    def finish(self, accepted: Envelope | None = None) -> Change:
+        """Write the channel's row; what was done, for those who listen."""
+        revision = self.row["revision"] + 1
+        folded = self.was.folded
+        if self.state is not self.was.state:
+            folded = json.dumps(self.was.adapter.state_to_dict(self.state))
+        values = self._values | {"seq": self.seq, "spoken": self._spoken, "revision": revision}
+        values["folded"] = folded
+        where = {"channel_id": self.row["channel_id"], "revision": self.row["revision"]}
+        if not self.tx.update("channels", where, values):
+            raise ProtocolError(f"{self.row['channel_id']} was changed meanwhile; send it again")
+        was = self.was
+        known = Known(revision, self.seq, self.metadata, self.state, was.adapter, was.names, folded)
+        return Change(
+            channel_id=self.row["channel_id"],
+            known=known,
+            first_seq=self.row["seq"] + 1,
+            envelopes=tuple(self._envelopes),
+            due=tuple(self._due),
+            accepted=accepted,
+        )
+
+    def _log_row(self, sent: Envelope, turn_id: str | None) -> Row:
+        body = sent.to_json()
+        check_size(body)
+        return {
+            "channel_id": sent.channel_id,
+            "seq": self.seq,
+            "envelope_id": sent.envelope_id,
+            "sender_id": sent.sender_id,
+            "event_type": sent.event_type,
+            "causation_id": sent.causation_id,
+            "idempotency_key": sent.idempotency_key,
+            "turn_id": turn_id,
+            "at": self.tx.now,
+            "audience": None if sent.audience is None else json.dumps(sent.audience),
+            "body": body,
+        }

@@ -1,0 +1,622 @@
+"""`Hub`: who takes part, what is accepted, and whose turn it is, over one store.
+
+The hub itself keeps little: who is attached, and channels as it last read them. Everything that is
+true is a row; every change is one operation of `network.log`, `lifecycle`, `turns` or `forking`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from agent_adapter.core.errors import NetworkError, ProtocolError
+from agent_adapter.core.ports import ApprovalPort, Clock
+from agent_adapter.exec.executor import Executor
+from agent_adapter.exec.ids import new_id
+from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network import (
+    commands,
+    directory,
+    expectations,
+    forking,
+    leases,
+    lifecycle,
+    log,
+    turns,
+)
+from agent_adapter.network.adapters import AdapterRegistry
+from agent_adapter.network.adapters.base import ChannelAdapter
+from agent_adapter.network.admission import Admission, Arbiter, Identity
+from agent_adapter.network.audit import AuditLog
+from agent_adapter.network.channel import ChannelMetadata, ChannelState
+from agent_adapter.network.claims import PendingTurn, Receiver, RunTurn, StartedTurn, TurnRef
+from agent_adapter.network.dispatch import Dispatcher
+from agent_adapter.network.draft import Change, Desk
+from agent_adapter.network.forking import ReplayReport
+from agent_adapter.network.hub_identities import HubIdentities
+from agent_adapter.network.known import Known, channel_row, iso, known_channel
+from agent_adapter.network.lifecycle import Opening
+from agent_adapter.network.rules import parse_duration
+from agent_adapter.network.stores import hub_store
+from agent_adapter.network.sweepers import Sweepers
+from agent_adapter.network.switchboard import Switchboard
+from agent_adapter.store.base import Row, Store, Transaction
+
+__all__ = ["Hub"]
+
+_POLL_SECONDS = 0.2
+_BEAT_SECONDS = 5.0
+_PAGE = 500
+
+
+class Hub(HubIdentities):
+    """The one hub of a store: `await Hub.open(store)`, `await hub.close()`, or `async with`.
+
+    Attributes:
+        store: where everything is kept.
+        executor: runs the tool calls of participants in this process.
+        adapters: the types of channel that it knows.
+        driver_for: finds what runs an agent's rounds; `None` leaves it to the clients.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        owns_store: bool,
+        clock: Clock | None,
+        invite_ack_timeout: float,
+        executor: Executor,
+        driver_for: Callable[[Any], Any] | None,
+        arbiter: Arbiter | None,
+    ) -> None:
+        self.store = store
+        self.executor = executor
+        self.driver_for = driver_for
+        self.adapters = AdapterRegistry()
+        self.admission = Admission(arbiter)
+        self._directory = directory.Directory()
+        self._owns_store = owns_store
+        self._ack_timeout = invite_ack_timeout
+        self._holder = new_id("hub")
+        self._loop = asyncio.get_running_loop()
+        self._context = contextvars.copy_context()
+        self._desk = Desk(self._holder, self.adapters, self._directory.is_person)
+        self.dispatch = Dispatcher(self, self._context)
+        self._board = Switchboard(
+            store, self._desk, clock=clock, context=self._context, offer=self.dispatch.offer
+        )
+        self._sweepers = Sweepers(self._context)
+        self._audit_log = AuditLog(self._board.write, store)
+        self._beaten_at = 0.0
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        store: Any = None,
+        *,
+        clock: Clock | None = None,
+        ttl_sweep_interval: float = 30.0,
+        expectation_sweep_interval: float = 10.0,
+        invite_ack_timeout: float = 30.0,
+        executor: Executor | None = None,
+        approval: ApprovalPort | None = None,
+        driver_for: Callable[[Any], Any] | None = None,
+        arbiter: Arbiter | None = None,
+    ) -> Hub:
+        """The hub of `store`, with everything that was there before.
+
+        `store` is one of ours, a path or URL, `None` for the default file, or AG2's
+        `MemoryKnowledgeStore`. `clock` gives seconds since the epoch in place of the store's.
+        The sweepers look every so many seconds for channels that are out of time and deadlines
+        that have passed; 0 leaves one off. `executor` runs tool calls; without it one over the
+        hub's store, which asks `approval`. `arbiter` decides who is let through.
+
+        Raises:
+            NetworkError: another hub serves the store; the message says which.
+            TypeError: `store` is none.
+        """
+        found, owned = hub_store(store, clock)
+        hub = cls(
+            found,
+            owns_store=owned,
+            clock=clock,
+            invite_ack_timeout=invite_ack_timeout,
+            executor=executor or Executor(approval=approval, store=found),
+            driver_for=driver_for,
+            arbiter=arbiter,
+        )
+        try:
+            await hub.hydrate()
+        except BaseException:
+            if owned:
+                await found.aclose()
+            raise
+        hub._sweepers.start("ttl", ttl_sweep_interval, hub.expire_due)
+        hub._sweepers.start("expectations", expectation_sweep_interval, hub.run_expectations)
+        hub._sweepers.start("poll", _POLL_SECONDS, hub.poll)
+        return hub
+
+    async def hydrate(self) -> None:
+        """Take the store over: who is registered, and the turns that a hub before was running.
+
+        What it costs depends on what is open, not on what was ever said.
+        """
+
+        def op(tx: Transaction) -> list[tuple[Any, str | None]]:
+            down = leases.take(tx, self._holder, self, where=self.store.url)
+            if down is not None:
+                expectations.shift(tx, down)
+                turns.lose_running(tx)
+            return directory.load_all(tx)
+
+        self._directory.replace_all(await self._board.write(op))
+
+    async def close(self) -> None:
+        """Stop: rounds under way are given back, and the next hub goes on with them."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._sweepers.close()
+        await self.dispatch.close()
+        await self._board.close()
+        with suppress(NetworkError):
+            await self._board.write(lambda tx: leases.release(tx, self._holder))
+        if self._owns_store:
+            await self.store.aclose()
+
+    async def __aenter__(self) -> Hub:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    @property
+    def audit_log(self) -> AuditLog:
+        """What happened to participants and channels."""
+        return self._audit_log
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether the event loop that the hub lives in is gone."""
+        return self._closed or self._loop.is_closed()
+
+    def register_adapter(self, adapter: ChannelAdapter) -> None:
+        """Know a further type of channel, or a type anew for channels that are opened later."""
+        self.adapters.register(adapter)
+
+    # --- who is attached ----------------------------------------------------------------------
+
+    def attach(self, agent_id: str, receiver: Receiver) -> None:
+        """Deliver what comes for a participant to `receiver`, and give it its turns.
+
+        `ProtocolError` when somebody is attached for it already.
+        """
+        name = self._directory.get(agent_id).name
+        if self._board.receiver(agent_id) is not None:
+            raise ProtocolError(f"{name} is connected already; disconnect it first")
+        self._board.attach(agent_id, receiver)
+        if receiver.run_turn is not None:
+            self._board.spawn(self.run_due)
+
+    def detach(self, agent_id: str) -> None:
+        """Deliver nothing more; rounds under way are cancelled and given back."""
+        self.dispatch.stop_agent(agent_id)
+        self._board.detach(agent_id)
+
+    def is_connected(self, agent_id: str) -> bool:
+        """Whether somebody is attached for that participant."""
+        return self._board.receiver(agent_id) is not None
+
+    def runner_of(self, agent_id: str) -> RunTurn | None:
+        """Who runs the turns of that participant here; `None` where nobody does."""
+        receiver = self._board.receiver(agent_id)
+        return None if receiver is None else receiver.run_turn
+
+    # --- channels -----------------------------------------------------------------------------
+
+    async def create_channel(
+        self,
+        *,
+        creator_id: str,
+        manifest_type: str,
+        manifest_version: int = 1,
+        participants: Sequence[str],
+        required_acks: int | None = None,
+        ttl: str | int | None = None,
+        knobs: Mapping[str, Any] | None = None,
+        intent: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> ChannelMetadata:
+        """Open a channel; returns when enough of those invited have agreed, and it is active.
+
+        `required_acks` is how many must; `None` is all. `ttl` is how long it lives at most.
+
+        Raises:
+            ProtocolError: such a channel cannot be, somebody declined, or nobody answered in time.
+            AccessDeniedError: a rule does not permit it.
+            NotFoundError: a participant is not registered.
+        """
+        creator = self._directory.get(creator_id)
+        adapter = self.adapters.get(manifest_type, manifest_version)
+        ids = list(participants)
+        if creator_id not in ids:
+            ids.insert(0, creator_id)
+        invited = [self._directory.get(item) for item in ids if item != creator_id]
+        _refuse_twice(ids)
+        open_now = await self._board.read(lambda tx: _open_of(tx, creator_id))
+        self.admission.check_open(adapter.manifest, creator, invited, open_now)
+        lives = parse_duration(ttl if ttl is not None else creator.rule.limits.channel_ttl_default)
+        opening = Opening(
+            channel_id=new_id("chn"),
+            manifest=adapter.manifest,
+            creator_id=creator_id,
+            names={item: self._directory.get(item).name for item in ids},
+            required_acks=required_acks,
+            ttl=lives or None,
+            knobs=dict(knobs or {}),
+            labels=dict(labels or {}) | ({"intent": intent} if intent else {}),
+            ack_timeout=self._ack_timeout,
+        )
+        return await self._opened(opening)
+
+    async def post_envelope(
+        self,
+        envelope: Envelope,
+        *,
+        turn: TurnRef | None = None,
+        adopted: Collection[str] = (),
+    ) -> str:
+        """Accept an envelope and all that follows from it; its id.
+
+        `turn` names the round whose packet it is; `adopted` the calls of earlier attempts whose
+        staged changes count. A repeated `idempotency_key` gives the id of the first acceptance.
+
+        Raises:
+            ProtocolError: the channel does not take it now; the message says what it expects.
+            StaleTurn: another attempt of the turn has begun.
+            AccessDeniedError: a rule does not permit it.
+            NotFoundError: there is no such sender or channel.
+        """
+        sender = self._directory.get(envelope.sender_id)
+        if sender.agent_id != envelope.sender_id:
+            raise ProtocolError(f"sender_id is {sender.name}'s id, {sender.agent_id}, not the name")
+        if envelope.event_type not in log.INVITE_ANSWERS:
+            envelope = await self._admitted(envelope, sender, in_turn=turn is not None)
+        change: Change = await self._board.change(
+            envelope.channel_id,
+            lambda tx, cached: log.accept(
+                tx, self._desk, envelope, cached=cached, turn=turn, adopted=adopted
+            ),
+        )
+        if turn is not None:
+            self.dispatch.told(turn)
+        return change.accepted.envelope_id if change.accepted is not None else ""
+
+    async def close_channel(self, channel_id: str, reason: str = "") -> ChannelMetadata:
+        """Close a channel; one that has ended stays as it is."""
+        why = reason or "explicit_close"
+        change: Change = await self._board.change(
+            channel_id, lambda tx, cached: lifecycle.close(tx, self._desk, channel_id, why, cached)
+        )
+        return change.known.metadata
+
+    async def get_channel(self, channel_id: str) -> ChannelMetadata:
+        """All about a channel but its messages; `NotFoundError` where there is none."""
+        return (await self._board.known(channel_id)).metadata
+
+    async def list_channels(
+        self,
+        *,
+        agent_id: str | None = None,
+        state: ChannelState | str | None = None,
+        limit: int = 50,
+    ) -> list[ChannelMetadata]:
+        """Channels, the newest first: of a participant, in a state."""
+        wanted = ChannelState(state).value if state is not None else None
+
+        def op(tx: Transaction) -> list[ChannelMetadata]:
+            rows = _channel_rows(tx, agent_id, wanted, limit)
+            return [known_channel(tx, row, self.adapters).metadata for row in rows]
+
+        return await self._board.read(op)
+
+    async def read_wal(
+        self, channel_id: str, since: int = 0, until: int | None = None
+    ) -> list[Envelope]:
+        """The log from its entry `since`, counted from 0, up to and without `until`.
+
+        It is raw, hidden messages included: for the hub's own process.
+        """
+        found: list[Envelope] = []
+        at = since
+        while until is None or at < until:
+            limit = _PAGE if until is None else min(_PAGE, until - at)
+            page = await self._board.read(_page(channel_id, at, limit))
+            found += [envelope for _, envelope in page]
+            at += len(page)
+            if len(page) < limit:
+                break
+        return found
+
+    async def window(
+        self, channel_id: str, participant_id: str, recent_n: int
+    ) -> Sequence[Envelope]:
+        """The newest texts and packets that the participant may see, oldest first."""
+        return await self._board.read(
+            lambda tx: log.window(tx, channel_id, participant_id, recent_n)
+        )
+
+    async def adapter_state(self, channel_id: str) -> Any:
+        """The folded state of a channel, as a copy."""
+        known = await self._board.known(channel_id)
+        data = known.adapter.state_to_dict(known.state)
+        return known.adapter.state_from_dict(known.metadata, data)
+
+    async def adapter_for(self, channel_id: str) -> ChannelAdapter:
+        """The code of a channel's type."""
+        return (await self._board.known(channel_id)).adapter
+
+    # --- turns --------------------------------------------------------------------------------
+
+    async def pending_turns_for(self, agent_id: str) -> list[PendingTurn]:
+        """Turns of a participant that have not ended, oldest first."""
+
+        def op(tx: Transaction) -> list[PendingTurn]:
+            where = {"agent_id": agent_id, "state in": ["due", "running", "parked"]}
+            return [_pending(tx, row) for row in tx.select("turns", where)]
+
+        found = await self._board.read(op)
+        return sorted(found, key=lambda item: item.expected_at)
+
+    async def start_turn(self, turn_id: str) -> StartedTurn | None:
+        """Start a due turn, one attempt more; `None` where it is not due, or its channel paused."""
+
+        def op(tx: Transaction) -> StartedTurn | None:
+            leases.check(tx, self._holder)
+            turn = tx.get("turns", turn_id)
+            row = None if turn is None else tx.get("channels", turn["channel_id"])
+            if row is None or row["paused"] or row["state"] != ChannelState.ACTIVE.value:
+                return None
+            started = turns.start(tx, turn_id)
+            cached = self._board.cached(row["channel_id"])
+            return None if started is None else _started(tx, started, row, self._desk, cached)
+
+        return await self._board.write(op)
+
+    async def stage(self, ref: TurnRef, call_key: str | None, body: Mapping[str, Any]) -> None:
+        """Keep a change of the running round until its packet.
+
+        `ProtocolError` for a variable that the speaker may not change, `StaleTurn` when another
+        attempt has begun.
+        """
+        await self._board.write(lambda tx: turns.stage(tx, ref, call_key, body))
+
+    async def end_silent_turn(self, ref: TurnRef, adopted: Collection[str] = ()) -> None:
+        """End a round that says nothing; what it staged is written."""
+        await self._board.change(
+            ref.channel_id,
+            lambda tx, cached: log.end_silent_turn(
+                tx, self._desk, ref, cached=cached, adopted=adopted
+            ),
+        )
+        self.dispatch.told(ref)
+
+    async def park_turn(self, ref: TurnRef, waits_for: Sequence[str]) -> None:
+        """Set a turn aside until a person has decided; its clocks stand still."""
+        row = await self._board.write(lambda tx: log.park_turn(tx, self._desk, ref, waits_for))
+        self.dispatch.told(ref)
+        if row["state"] == "due":
+            self.dispatch.offer(row)
+
+    async def fail_turn(self, ref: TurnRef, error: BaseException) -> None:
+        """Count a failed attempt: it is tried again, or the channel closes with `turn_failed`."""
+        result: Row | Change = await self._board.change(
+            ref.channel_id,
+            lambda tx, cached: log.fail_turn(tx, self._desk, ref, error, cached=cached),
+        )
+        self.dispatch.told(ref)
+        if isinstance(result, dict):
+            self.dispatch.offer(result, turns.RETRY_AFTER[result["fails"] - 1])
+
+    async def release_turn(self, ref: TurnRef) -> None:
+        """Give a turn back without counting the attempt; it is due at once."""
+        row = await self._board.write(lambda tx: turns.release(tx, ref))
+        self.dispatch.told(ref)
+        self.dispatch.offer(row)
+
+    # --- going back ---------------------------------------------------------------------------
+
+    async def fork(self, channel_id: str, at: str, *, new_channel_id: str | None = None) -> str:
+        """A new channel whose log is that of `channel_id` up to the envelope `at`; its id.
+
+        It is paused until `resume_channel`; `writes_after` lists what it does not undo.
+        """
+        made = new_channel_id or new_id("chn")
+        await self._board.change(
+            made, lambda tx, cached: forking.fork(tx, self._desk, channel_id, at, made)
+        )
+        return made
+
+    async def resume_channel(self, channel_id: str) -> ChannelMetadata:
+        """Let a fork go on with the turn that it stands at."""
+        change: Change = await self._board.change(
+            channel_id, lambda tx, cached: forking.resume(tx, self._desk, channel_id, cached)
+        )
+        return change.known.metadata
+
+    async def writes_after(self, channel_id: str, at: str) -> list[dict[str, Any]]:
+        """Write calls of the channel's turns after the envelope `at`, oldest first."""
+        return await self._board.read(lambda tx: forking.writes_after(tx, channel_id, at))
+
+    async def replay(self, channel_id: str) -> ReplayReport:
+        """Fold the channel's log again and compare it with what is kept beside it."""
+        return await self._board.read(lambda tx: forking.replay(tx, self._desk, channel_id))
+
+    # --- what comes back ----------------------------------------------------------------------
+
+    async def expire_due(self) -> None:
+        """Close the channels whose time is over, as expired."""
+        for channel_id in await self._board.read(lifecycle.expire_due):
+            await self._board.change(channel_id, _expiry(self._desk, channel_id))
+
+    async def run_expectations(self) -> None:
+        """Act on every deadline that has passed: warn, close, or note it."""
+        if await self._board.read(turns.has_expired_waits):
+            await self._board.write(turns.wake_expired)
+            await self.run_due()
+        for row in await self._board.read(expectations.due):
+            await self._board.change(row["channel_id"], _firing(self._desk, row))
+
+    async def run_due(self) -> None:
+        """Start the turns that are due of everybody who is attached."""
+        hosted = [item for item in self._board.attached() if self.runner_of(item) is not None]
+        if hosted:
+            for row in await self._board.read(lambda tx: turns.due_turns(tx, hosted)):
+                self.dispatch.offer(row)
+
+    async def poll(self) -> None:
+        """Look for what others have written: decisions, commands; and renew the lease."""
+        now = self._loop.time()
+        if now - self._beaten_at >= _BEAT_SECONDS:
+            self._beaten_at = now
+            await self._board.write(lambda tx: leases.beat(tx, self._holder))
+        await self.run_due()
+        await self.run_commands()
+
+    async def run_commands(self) -> None:
+        """Do what other processes have queued in the store."""
+        for row in await self._board.read(commands.queued):
+            state, result = await commands.run(self, row)
+            await self._board.write(_settling(row["id"], state, result))
+
+    async def idle(self) -> None:
+        """Return when no round is under way and nothing waits to be delivered."""
+        while True:
+            await self.dispatch.idle()
+            await self._board.drained()
+            await asyncio.sleep(0)
+            if not self.dispatch.running:
+                return
+
+    async def _opened(self, opening: Opening) -> ChannelMetadata:
+        channel_id = opening.channel_id
+        change: Change = await self._board.change(
+            channel_id, lambda tx, cached: lifecycle.open_channel(tx, self._desk, opening)
+        )
+        known = change.known
+        if known.metadata.state is ChannelState.PENDING:
+            known = await self._agreed(channel_id)
+        if known.metadata.state is not ChannelState.ACTIVE:
+            raise ProtocolError(
+                f"channel {channel_id} was not opened: {known.metadata.close_reason}"
+            )
+        return known.metadata
+
+    async def _agreed(self, channel_id: str) -> Known:
+        """The channel once it is answered for; closed when nobody does so in time."""
+        future = self._board.watch(channel_id)
+        current = self._board.cached(channel_id)
+        if current is None or current.metadata.state is not ChannelState.PENDING:
+            future.cancel()
+            return await self._board.known(channel_id)
+        try:
+            async with asyncio.timeout(self._ack_timeout):
+                return await self._board.settled(channel_id, future)
+        except TimeoutError:
+            silent = await self.close_channel(channel_id, "invite_timeout")
+            names = silent.names()
+            waiting = ", ".join(names[item] for item in silent.pending_acks)
+            raise ProtocolError(
+                f"channel {channel_id} was not opened: no answer from {waiting} within "
+                f"{self._ack_timeout:g} s; see that they are connected"
+            ) from None
+
+    async def _admitted(self, envelope: Envelope, sender: Identity, *, in_turn: bool) -> Envelope:
+        cached = self._board.cached(envelope.channel_id)
+        known = cached or await self._board.known(envelope.channel_id)
+        ids = known.metadata.participant_ids()
+        found = [self._directory.find(item) for item in ids if item != envelope.sender_id]
+        others = [item for item in found if item is not None]
+        return self.admission.check_post(
+            envelope, sender, others, self._board.pending(), in_turn=in_turn
+        )
+
+
+def _started(tx: Transaction, turn: Row, row: Row, desk: Desk, cached: Known | None) -> StartedTurn:
+    known = known_channel(tx, row, desk.adapters, cached)
+    ref = TurnRef(
+        turn_id=turn["turn_id"],
+        channel_id=turn["channel_id"],
+        attempt=turn["attempt"],
+        epoch=turn["epoch"],
+    )
+    return StartedTurn(
+        ref=ref,
+        agent_id=turn["agent_id"],
+        n=turn["n"],
+        trigger=log.envelope_of(tx, turn["trigger"]),
+        metadata=known.metadata,
+        state=known.state,
+        seq=row["seq"],
+        spoken=row["spoken"],
+        staged=turns.staged_changes(tx, turn["turn_id"]) if turn["attempt"] > 1 else (),
+    )
+
+
+def _pending(tx: Transaction, row: Row) -> PendingTurn:
+    since = row["due_at"] or row["started_at"]
+    if since is None:
+        since = channel_row(tx, row["channel_id"])["created_at"]
+    return PendingTurn(
+        channel_id=row["channel_id"],
+        triggering_envelope_id=row["trigger"],
+        expected_at=iso(since),
+        turn_id=row["turn_id"],
+        state=row["state"],
+    )
+
+
+def _open_of(tx: Transaction, creator_id: str) -> int:
+    states = [ChannelState.ACTIVE.value, ChannelState.PENDING.value]
+    return tx.count("channels", {"creator_id": creator_id, "state in": states})
+
+
+def _channel_rows(
+    tx: Transaction, agent_id: str | None, state: str | None, limit: int
+) -> list[Row]:
+    where: Row = {} if state is None else {"state": state}
+    if agent_id is None:
+        return tx.select("channels", where, order_by="created_at", descending=True, limit=limit)
+    member = {"agent_id": agent_id}
+    mine = tx.select("channel_members", member, order_by="joined_at", descending=True)
+    rows = [tx.get("channels", item["channel_id"]) for item in mine]
+    return [row for row in rows if row and (state is None or row["state"] == state)][:limit]
+
+
+def _page(channel_id: str, since: int, limit: int) -> Callable[[Transaction], Any]:
+    return lambda tx: log.read_from(tx, channel_id, since, limit)
+
+
+def _expiry(desk: Desk, channel_id: str) -> Callable[[Transaction, Known | None], Change]:
+    return lambda tx, cached: lifecycle.expire(tx, desk, channel_id, cached)
+
+
+def _firing(desk: Desk, row: Row) -> Callable[[Transaction, Known | None], Any]:
+    return lambda tx, cached: lifecycle.fire(tx, desk, row, cached)[0]
+
+
+def _settling(id: str, state: str, result: Mapping[str, Any]) -> Callable[[Transaction], None]:
+    return lambda tx: commands.settle(tx, id, state, result)
+
+
+def _refuse_twice(ids: Sequence[str]) -> None:
+    twice = sorted({item for item in ids if ids.count(item) > 1})
+    if twice:
+        raise ProtocolError(
+            f"{', '.join(twice)} is listed twice; list each participant once, and not the opener"
+        )

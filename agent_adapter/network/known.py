@@ -1,0 +1,145 @@
+"""A channel as its rows say it is, read once per revision."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from agent_adapter.core.errors import NetworkError, NotFoundError
+from agent_adapter.network.adapters import AdapterRegistry
+from agent_adapter.network.adapters.base import ChannelAdapter
+from agent_adapter.network.channel import ChannelManifest, ChannelMetadata, ChannelState
+from agent_adapter.network.records import record_from_dict
+from agent_adapter.store.base import Row, Transaction
+
+__all__ = [
+    "Known",
+    "channel_row",
+    "fixed_metadata",
+    "in_state",
+    "iso",
+    "known_channel",
+    "stored_knobs",
+]
+
+
+class Known:
+    """One channel in memory: true for as long as its row has this `revision`.
+
+    `folded` is the folded state as text, so that an unchanged state is not written again.
+    """
+
+    __slots__ = ("adapter", "folded", "metadata", "names", "revision", "seq", "state")
+
+    def __init__(
+        self,
+        revision: int,
+        seq: int,
+        metadata: ChannelMetadata,
+        state: Any,
+        adapter: ChannelAdapter,
+        names: Mapping[str, str],
+        folded: str,
+    ) -> None:
+        self.revision = revision
+        self.seq = seq
+        self.metadata = metadata
+        self.state = state
+        self.adapter = adapter
+        self.names = names
+        self.folded = folded
+
+
+def channel_row(tx: Transaction, channel_id: str) -> Row:
+    """The channel's row; `NotFoundError` where there is none."""
+    row = tx.get("channels", channel_id)
+    if row is None:
+        raise NotFoundError(f"there is no channel {channel_id!r} here")
+    return row
+
+
+def known_channel(
+    tx: Transaction, row: Row, adapters: AdapterRegistry, cached: Known | None = None
+) -> Known:
+    """`cached` where it is of this revision, else what the rows say."""
+    if cached is not None and cached.revision == row["revision"]:
+        return cached
+    metadata = _metadata(tx, row)
+    adapter = adapters.get(row["type"], row["version"])
+    state = adapter.state_from_dict(metadata, json.loads(row["folded"]))
+    names = metadata.names()
+    return Known(row["revision"], row["seq"], metadata, state, adapter, names, row["folded"])
+
+
+def stored_knobs(knobs: Mapping[str, Any]) -> str:
+    """The knobs as the row keeps them: without the graph, which has a row of its own."""
+    try:
+        return json.dumps({key: value for key, value in knobs.items() if key != "graph"})
+    except (TypeError, ValueError) as exc:
+        raise NetworkError(f"the knobs are not JSON: {exc}") from exc
+
+
+@lru_cache(maxsize=512)
+def iso(at: float) -> str:
+    """Seconds since the epoch as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _metadata(tx: Transaction, row: Row) -> ChannelMetadata:
+    fixed = json.loads(row["metadata"])
+    knobs = json.loads(row["knobs"])
+    if row["graph_hash"] is not None:
+        graph = tx.get("graphs", row["graph_hash"])
+        if graph is not None:
+            knobs["graph"] = json.loads(graph["data"])
+    where = {"channel_id": row["channel_id"]}
+    members = tx.select("channel_members", where, order_by="position")
+    data = {
+        "channel_id": row["channel_id"],
+        "manifest": fixed["manifest"],
+        "creator_id": row["creator_id"],
+        "participants": [_participant(member) for member in members],
+        "state": row["state"],
+        "created_at": iso(row["created_at"]),
+        "required_acks": fixed["required_acks"],
+        "parent_channel_id": row["parent_channel_id"],
+        "labels": json.loads(row["labels"]),
+    }
+    metadata = record_from_dict(ChannelMetadata, data)
+    return replace(
+        metadata,
+        knobs=knobs,
+        expires_at=_maybe_iso(row["expires_at"]),
+        closed_at=_maybe_iso(row["closed_at"]),
+        close_reason=row["close_reason"] or "",
+        pending_acks=[m["agent_id"] for m in members if m["ack"] == "pending"],
+        rejected_by=[m["agent_id"] for m in members if m["ack"] == "rejected"],
+    )
+
+
+def _participant(member: Row) -> dict[str, Any]:
+    return {
+        "agent_id": member["agent_id"],
+        "role": member["role"],
+        "order": member["position"],
+        "joined_at": iso(member["joined_at"]),
+        "name": member["name"],
+    }
+
+
+def _maybe_iso(at: float | None) -> str | None:
+    return None if at is None else iso(at)
+
+
+def fixed_metadata(manifest: ChannelManifest, required_acks: int | None) -> str:
+    """What never changes about a channel, as its row keeps it."""
+    return json.dumps({"v": 1, "manifest": manifest.to_dict(), "required_acks": required_acks})
+
+
+def in_state(metadata: ChannelMetadata, state: ChannelState, **changes: Any) -> ChannelMetadata:
+    """The metadata once the channel is in `state`."""
+    return replace(metadata, state=state, **changes)

@@ -1,0 +1,312 @@
+"""A channel's life: opened and invited to, answered, closed, expired."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent_adapter.core.errors import ProtocolError
+from agent_adapter.flow.compiled import graph_hash
+from agent_adapter.flow.envelope import (
+    EV_CHANNEL_INVITE,
+    EV_CHANNEL_INVITE_ACK,
+    EV_CHANNEL_OPENED,
+    EV_EXPECTATION_VIOLATED,
+    Envelope,
+)
+from agent_adapter.network import audit, expectations, leases
+from agent_adapter.network.adapters.base import ExpectedTurn
+from agent_adapter.network.channel import (
+    ChannelManifest,
+    ChannelMetadata,
+    ChannelState,
+    Participant,
+    ParticipantRole,
+)
+from agent_adapter.network.draft import Change, Desk, Draft
+from agent_adapter.network.known import Known, channel_row, fixed_metadata, iso, stored_knobs
+from agent_adapter.store.base import Row, Transaction
+
+__all__ = ["Opening", "answer", "close", "expire_due", "fire", "open_channel"]
+
+_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """A channel that is to be opened; `names` are those of the participants, in their order."""
+
+    channel_id: str
+    manifest: ChannelManifest
+    creator_id: str
+    names: Mapping[str, str]
+    required_acks: int | None = None
+    ttl: float | None = None
+    knobs: Mapping[str, Any]
+    labels: Mapping[str, str]
+    parent_channel_id: str | None = None
+    ack_timeout: float | None = None
+    tenant: str = ""
+    paused: bool = False
+
+
+def open_channel(tx: Transaction, desk: Desk, opening: Opening) -> Change:
+    """Write the channel and invite to it; one without anybody to invite is active at once.
+
+    `ProtocolError`, before anything is written, for what the type of channel does not allow.
+    """
+    leases.check(tx, desk.holder)
+    metadata = metadata_of(opening, tx.now)
+    adapter = desk.adapters.get(opening.manifest.type, opening.manifest.version)
+    adapter.validate_create(metadata)
+    state = adapter.initial_state(metadata)
+    folded = json.dumps(adapter.state_to_dict(state))
+    row = _insert(tx, opening, folded)
+    known = Known(0, 0, metadata, state, adapter, metadata.names(), folded)
+    draft = Draft(tx, desk, row, known)
+    with draft:
+        facts: dict[str, Any] = {"channel_id": opening.channel_id, "creator_id": opening.creator_id}
+        facts |= {
+            "manifest_type": opening.manifest.type,
+            "participants": metadata.participant_ids(),
+        }
+        audit.write(tx, audit.CREATED, facts | {"manifest_version": opening.manifest.version})
+        _invite(draft, opening)
+        return draft.finish()
+
+
+def answer(draft: Draft, envelope: Envelope) -> Change:
+    """Take the answer to an invitation; the last that is needed makes the channel active."""
+    metadata = draft.metadata
+    if envelope.sender_id not in metadata.participant_ids():
+        raise ProtocolError(
+            f"{envelope.sender_id!r} was not invited to channel {metadata.channel_id}; invited "
+            f"are {', '.join(metadata.names().values())}"
+        )
+    agrees = envelope.event_type == EV_CHANNEL_INVITE_ACK
+    pending = envelope.sender_id in metadata.pending_acks
+    if not pending or (metadata.state is not ChannelState.PENDING and not agrees):
+        known = draft.was
+        first = draft.row["seq"] + 1
+        # Said before, or no longer asked: there is nothing to change.
+        return Change(
+            channel_id=metadata.channel_id,
+            known=known,
+            first_seq=first,
+            accepted=envelope,
+            repeated=True,
+        )
+    key = {"channel_id": metadata.channel_id, "agent_id": envelope.sender_id}
+    values: Row = {"ack": "acked" if agrees else "rejected"}
+    draft.tx.update("channel_members", key, values | {"joined_at": draft.tx.now})
+    sent = draft.append(envelope)
+    left = [item for item in metadata.pending_acks if item != envelope.sender_id]
+    rejected = metadata.rejected_by if agrees else [*metadata.rejected_by, envelope.sender_id]
+    draft.metadata = replace(metadata, pending_acks=left, rejected_by=rejected)
+    if metadata.state is ChannelState.PENDING:
+        _settle(draft)
+    return draft.finish(sent)
+
+
+def close(
+    tx: Transaction, desk: Desk, channel_id: str, reason: str, cached: Known | None = None
+) -> Change:
+    """Close the channel with `reason`; one that is over stays as it is."""
+    leases.check(tx, desk.holder)
+    row = channel_row(tx, channel_id)
+    draft = Draft(tx, desk, row, cached)
+    if draft.is_over:
+        return Change(
+            channel_id=channel_id, known=draft.was, first_seq=row["seq"] + 1, repeated=True
+        )
+    draft.end(reason)
+    return draft.finish()
+
+
+def expire(tx: Transaction, desk: Desk, channel_id: str, cached: Known | None = None) -> Change:
+    """Close a channel whose time is over, as expired."""
+    leases.check(tx, desk.holder)
+    row = channel_row(tx, channel_id)
+    draft = Draft(tx, desk, row, cached)
+    over = row["expires_at"] is None or row["expires_at"] > tx.now
+    if draft.is_over or over:
+        return Change(
+            channel_id=channel_id, known=draft.was, first_seq=row["seq"] + 1, repeated=True
+        )
+    draft.end("ttl_expired", ChannelState.EXPIRED)
+    return draft.finish()
+
+
+def expire_due(tx: Transaction) -> list[str]:
+    """Channels whose time is over, a bounded number."""
+    found: list[Row] = []
+    for state in (ChannelState.ACTIVE, ChannelState.PENDING):
+        where = {"state": state.value, "expires_at <=": tx.now}
+        found += tx.select("channels", where, order_by="expires_at", limit=_AT_ONCE)
+    return [row["channel_id"] for row in found]
+
+
+def fire(
+    tx: Transaction, desk: Desk, deadline: Row, cached: Known | None = None
+) -> tuple[Change | None, dict[str, Any] | None]:
+    """Act on a deadline that has passed, once: what changed, and the audit record."""
+    leases.check(tx, desk.holder)
+    row = channel_row(tx, deadline["channel_id"])
+    draft = Draft(tx, desk, row, cached)
+    if draft.is_over or not expectations.fire(tx, deadline):
+        return None, None
+    violators = _violators(draft, deadline)
+    params = json.loads(deadline["params"])
+    late = tx.now - deadline["due_at"]
+    seconds = float(params.get("seconds", 600))
+    detail = {"elapsed_seconds": seconds + late, "threshold_seconds": seconds}
+    facts: dict[str, Any] = {"channel_id": row["channel_id"], "expectation": deadline["name"]}
+    facts |= {"on_violation": deadline["handler"], "params": params}
+    record = audit.write(tx, audit.VIOLATED, facts | {"violators": violators, "detail": detail})
+    if deadline["handler"] in ("warn", "notify_channel"):
+        told = {"expectation": deadline["name"], "violators": violators, "detail": detail}
+        draft.say(EV_EXPECTATION_VIOLATED, told)
+    elif deadline["handler"] == "auto_close":
+        draft.end(f"expectation_violated:{deadline['name']}")
+    elif deadline["handler"] == "invite_timeout":
+        draft.end("invite_timeout")
+    else:
+        return None, record
+    return draft.finish(), record
+
+
+def metadata_of(opening: Opening, now: float) -> ChannelMetadata:
+    """The channel as it is when it is opened."""
+    ids = list(opening.names)
+    others = [item for item in ids if item != opening.creator_id]
+    return ChannelMetadata(
+        channel_id=opening.channel_id,
+        manifest=opening.manifest,
+        creator_id=opening.creator_id,
+        participants=[
+            Participant(item, _role(opening, item), place, iso(now), opening.names[item])
+            for place, item in enumerate(ids)
+        ],
+        state=ChannelState.PENDING,
+        created_at=iso(now),
+        expires_at=None if opening.ttl is None else iso(now + opening.ttl),
+        parent_channel_id=opening.parent_channel_id,
+        knobs=dict(opening.knobs),
+        labels=dict(opening.labels),
+        required_acks=opening.required_acks,
+        pending_acks=others,
+    )
+
+
+def _role(opening: Opening, agent_id: str) -> ParticipantRole:
+    if agent_id == opening.creator_id:
+        return ParticipantRole.INITIATOR
+    if len(opening.names) == 2:
+        return ParticipantRole.RESPONDENT
+    return ParticipantRole.PARTICIPANT
+
+
+def _insert(tx: Transaction, opening: Opening, folded: str) -> Row:
+    graph = opening.knobs.get("graph")
+    hashed = graph_hash(graph) if isinstance(graph, dict) else None
+    if hashed is not None:
+        tx.insert("graphs", {"hash": hashed, "data": json.dumps(graph)})
+    row: Row = {
+        "channel_id": opening.channel_id,
+        "type": opening.manifest.type,
+        "version": opening.manifest.version,
+        "state": ChannelState.PENDING.value,
+        "creator_id": opening.creator_id,
+        "created_at": tx.now,
+        "expires_at": None if opening.ttl is None else tx.now + opening.ttl,
+        "closed_at": None,
+        "close_reason": None,
+        "parent_channel_id": opening.parent_channel_id,
+        "graph_hash": hashed,
+        "knobs": stored_knobs(opening.knobs),
+        "labels": json.dumps(dict(opening.labels)),
+        "metadata": fixed_metadata(opening.manifest, opening.required_acks),
+        "folded": folded,
+        "revision": 0,
+        "seq": 0,
+        "spoken": 0,
+        "turn_id": None,
+        "turn_n": 0,
+        "expected": None,
+        "paused": int(opening.paused),
+        "tenant": opening.tenant,
+    }
+    tx.insert("channels", row)
+    for place, (agent_id, name) in enumerate(opening.names.items()):
+        own = agent_id == opening.creator_id
+        member: Row = {"channel_id": opening.channel_id, "agent_id": agent_id, "name": name}
+        member |= {"role": _role(opening, agent_id).value, "position": place, "joined_at": tx.now}
+        tx.insert("channel_members", member | {"ack": "acked" if own else "pending"})
+    return row
+
+
+def _invite(draft: Draft, opening: Opening) -> None:
+    invited = draft.metadata.pending_acks
+    data = {
+        "channel_id": opening.channel_id,
+        "manifest_type": opening.manifest.type,
+        "manifest_version": opening.manifest.version,
+        "creator_id": opening.creator_id,
+        "knobs": dict(opening.knobs),
+        "labels": dict(opening.labels),
+    }
+    for agent_id in invited:
+        draft.say(EV_CHANNEL_INVITE, data, [agent_id])
+    if _enough(draft.metadata):
+        _activate(draft)
+    else:
+        expectations.of_channel(draft.tx, draft.metadata, opening.ack_timeout)
+
+
+def _settle(draft: Draft) -> None:
+    """Open the channel when enough have agreed; give it up when that cannot happen any more."""
+    metadata = draft.metadata
+    if _enough(metadata):
+        _activate(draft)
+    elif _hopeless(metadata):
+        names = metadata.names()
+        draft.end("rejected_by:" + ",".join(names[item] for item in metadata.rejected_by))
+
+
+def _needed(metadata: ChannelMetadata) -> int:
+    invited = len(metadata.participants) - 1
+    return invited if metadata.required_acks is None else min(metadata.required_acks, invited)
+
+
+def _enough(metadata: ChannelMetadata) -> bool:
+    invited = len(metadata.participants) - 1
+    agreed = invited - len(metadata.pending_acks) - len(metadata.rejected_by)
+    return agreed >= _needed(metadata)
+
+
+def _hopeless(metadata: ChannelMetadata) -> bool:
+    invited = len(metadata.participants) - 1
+    return invited - len(metadata.rejected_by) < _needed(metadata)
+
+
+def _activate(draft: Draft) -> None:
+    draft.move(ChannelState.ACTIVE)
+    draft.say(EV_CHANNEL_OPENED, {"channel_id": draft.row["channel_id"]})
+    expectations.stop_acks(draft.tx, draft.row["channel_id"])
+    first = draft.was.adapter.expected_next(draft.metadata, draft.state)
+    # The opener's first message is the first turn; anybody else is asked to take it.
+    draft.give_turn(first, by_hand=first is not None and _is_opener(draft, first))
+    if expectations.has_silence(draft.metadata):
+        expectations.of_silence(draft.tx, draft.metadata)
+
+
+def _is_opener(draft: Draft, first: ExpectedTurn) -> bool:
+    return first.agent_id == draft.metadata.creator_id
+
+
+def _violators(draft: Draft, deadline: Row) -> Sequence[str]:
+    if deadline["name"] == expectations.ACKS:
+        return list(draft.metadata.pending_acks)
+    return [deadline["agent_id"]] if deadline["agent_id"] is not None else []

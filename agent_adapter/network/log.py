@@ -1,0 +1,325 @@
+"""The log of a channel: envelopes accepted, or refused before anything is written.
+
+Everything here is a plain function over a `Transaction`. What accepting costs does not depend on
+how long the log is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_adapter.core.errors import NetworkError, ProtocolError
+from agent_adapter.flow.context_vars import check_updates
+from agent_adapter.flow.envelope import (
+    EV_CHANNEL_INVITE_ACK,
+    EV_CHANNEL_INVITE_REJECT,
+    EV_CONTEXT_SET,
+    EV_PACKET,
+    EV_TEXT,
+    Envelope,
+    is_turn,
+)
+from agent_adapter.network import audit, expectations, leases, turns
+from agent_adapter.network.channel import ChannelState
+from agent_adapter.network.claims import TurnRef
+from agent_adapter.network.draft import Change, Desk, Draft
+from agent_adapter.network.known import Known, channel_row
+from agent_adapter.network.lifecycle import answer
+from agent_adapter.store.base import Row, Transaction
+
+__all__ = [
+    "INVITE_ANSWERS",
+    "Refused",
+    "accept",
+    "attempted",
+    "check_change",
+    "end_silent_turn",
+    "envelope_of",
+    "fail_turn",
+    "park_turn",
+    "read_from",
+    "window",
+]
+
+INVITE_ANSWERS = (EV_CHANNEL_INVITE_ACK, EV_CHANNEL_INVITE_REJECT)
+"""What somebody who is invited may say before a channel is active."""
+
+_SPOKEN = (EV_TEXT, EV_PACKET)
+_MOST_LOOKED_AT = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing was written; `error` says why, for whoever asked."""
+
+    error: NetworkError
+
+
+def accept(
+    tx: Transaction,
+    desk: Desk,
+    envelope: Envelope,
+    *,
+    cached: Known | None = None,
+    turn: TurnRef | None = None,
+    adopted: Collection[str] = (),
+) -> Change:
+    """Append `envelope` and write all that follows from it, in one operation.
+
+    With `turn` it ends that attempt, and what the round staged is written before it. Raises a
+    `NetworkError` before anything is written; `attempted` makes that a value.
+    """
+    leases.check(tx, desk.holder)
+    row = channel_row(tx, envelope.channel_id)
+    known = _first_acceptance(tx, desk, row, envelope, cached)
+    if known is not None:
+        return known
+    draft = Draft(tx, desk, row, cached)
+    if envelope.event_type in INVITE_ANSWERS:
+        with draft:
+            return answer(draft, envelope)
+    _check_open(draft)
+    changes = _round_changes(draft, turn, adopted)
+    _check_all(draft, envelope, changes)
+    ended = _turn_ended(draft, envelope, turn)
+    with draft:
+        closing = _write_changes(draft, envelope.sender_id, changes, turn)
+        sent = draft.append(envelope, None if ended is None else ended["turn_id"])
+        if ended is not None:
+            turns.done(tx, ended)
+        if is_turn(sent) and draft.row["turn_n"]:
+            # A silent round ended the turn before, and left its clocks running.
+            n = draft.row["turn_n"] if ended is None else ended["n"]
+            expectations.stop_turn(tx, sent.channel_id, n)
+        _follow(draft, sent, closing)
+        return draft.finish(sent)
+
+
+def end_silent_turn(
+    tx: Transaction,
+    desk: Desk,
+    ref: TurnRef,
+    *,
+    cached: Known | None = None,
+    adopted: Collection[str] = (),
+) -> Change:
+    """End the turn of a round that says nothing; what it staged is written.
+
+    Nobody else's turn follows: the same participant is expected, and its clocks go on.
+    """
+    leases.check(tx, desk.holder)
+    turn = turns.held(tx, ref)
+    draft = Draft(tx, desk, channel_row(tx, ref.channel_id), cached)
+    _check_open(draft)
+    changes = _round_changes(draft, ref, adopted)
+    with draft:
+        closing = _write_changes(draft, turn["agent_id"], changes, ref)
+        turns.done(tx, turn, "silent")
+        if closing is not None:
+            draft.end(closing)
+        return draft.finish()
+
+
+def park_turn(tx: Transaction, desk: Desk, ref: TurnRef, waits_for: Sequence[str]) -> Row:
+    """Set the turn aside until one of these is decided; its row, `due` if one is already."""
+    leases.check(tx, desk.holder)
+    return turns.park(tx, ref, waits_for)
+
+
+def fail_turn(
+    tx: Transaction,
+    desk: Desk,
+    ref: TurnRef,
+    error: BaseException,
+    *,
+    cached: Known | None = None,
+) -> Row | Change:
+    """Count a failed attempt: the turn's row where it is tried again, else the closed channel."""
+    leases.check(tx, desk.holder)
+    turn = turns.held(tx, ref)
+    kind = type(error).__name__
+    facts = {"turn_id": ref.turn_id, "attempt": ref.attempt, "envelope_id": turn["trigger"] or ""}
+    facts |= {"exc_type": kind, "exc_message": str(error)[:2000]}
+    ids = {"agent_id": turn["agent_id"], "channel_id": ref.channel_id}
+    audit.write(tx, audit.TURN_FAILED, ids | facts)
+    turns.drop_loose(tx, ref)
+    if not isinstance(error, ProtocolError):
+        again = turns.retry(tx, turn, kind)
+        if again is not None:
+            return again
+    else:
+        turns.give_up(tx, turn, kind)
+    draft = Draft(tx, desk, channel_row(tx, ref.channel_id), cached)
+    if not draft.is_over:
+        draft.end("turn_failed")
+    return draft.finish()
+
+
+def attempted(change: Any) -> Any:
+    """Run `change()`; a refusal as a value, so that nothing else of the batch is taken back."""
+    try:
+        return change()
+    except NetworkError as exc:
+        return Refused(exc)
+
+
+def read_from(
+    tx: Transaction, channel_id: str, since_seq: int = 0, limit: int = 500
+) -> list[tuple[int, Envelope]]:
+    """Entries after `since_seq`, oldest first, with their places in the log."""
+    # A range of places by name: stores without ordered indexes would look at the whole log.
+    places = list(range(since_seq + 1, since_seq + limit + 1))
+    rows = tx.select("envelopes", {"channel_id": channel_id, "seq in": places}, order_by="seq")
+    return [(row["seq"], Envelope.from_json(row["body"])) for row in rows]
+
+
+def window(
+    tx: Transaction, channel_id: str, participant_id: str, recent_n: int, before: int | None = None
+) -> list[Envelope]:
+    """The newest `recent_n` texts and packets that the participant may see, oldest first.
+
+    `before` leaves out what came at that place of the log or later. Hidden ones are passed over
+    before they are counted; no more than 2,000 entries are looked at.
+    """
+    row = channel_row(tx, channel_id)
+    last = row["seq"] if before is None else min(row["seq"], before - 1)
+    found: list[Envelope] = []
+    looked_at, size = 0, max(8, recent_n + 4)
+    while last > 0 and len(found) < recent_n and looked_at < _MOST_LOOKED_AT:
+        places = list(range(max(1, last - size + 1), last + 1))
+        rows = tx.select("envelopes", {"channel_id": channel_id, "seq in": places}, order_by="seq")
+        for entry in reversed(rows):
+            if len(found) < recent_n and _may_see(entry, participant_id):
+                found.append(Envelope.from_json(entry["body"]))
+        last, looked_at = places[0] - 1, looked_at + len(places)
+    return found[::-1]
+
+
+def envelope_of(tx: Transaction, envelope_id: str | None) -> Envelope | None:
+    """The envelope of that id."""
+    if envelope_id is None:
+        return None
+    rows = tx.select("envelopes", {"envelope_id": envelope_id}, limit=1)
+    return Envelope.from_json(rows[0]["body"]) if rows else None
+
+
+def _may_see(entry: Row, participant_id: str) -> bool:
+    if entry["event_type"] not in _SPOKEN:
+        return False
+    audience = entry["audience"]
+    if audience is None or entry["sender_id"] == participant_id:
+        return True
+    return participant_id in json.loads(audience)
+
+
+def _first_acceptance(
+    tx: Transaction, desk: Desk, row: Row, envelope: Envelope, cached: Known | None
+) -> Change | None:
+    """The earlier acceptance of a message that bears the same key."""
+    if envelope.idempotency_key is None:
+        return None
+    where = {"channel_id": row["channel_id"], "idempotency_key": envelope.idempotency_key}
+    rows = tx.select("envelopes", where, limit=1)
+    if not rows or rows[0]["sender_id"] != envelope.sender_id:
+        return None
+    first = Envelope.from_json(rows[0]["body"])
+    known = Draft(tx, desk, row, cached).was
+    return Change(
+        channel_id=row["channel_id"],
+        known=known,
+        first_seq=row["seq"] + 1,
+        accepted=first,
+        repeated=True,
+    )
+
+
+def _check_open(draft: Draft) -> None:
+    state = draft.metadata.state
+    if state is not ChannelState.ACTIVE:
+        reason = f" ({draft.metadata.close_reason})" if draft.metadata.close_reason else ""
+        raise ProtocolError(
+            f"channel {draft.row['channel_id']} is {state.value}{reason} and takes no messages"
+        )
+
+
+def _check_all(draft: Draft, envelope: Envelope, changes: Sequence[Mapping[str, Any]]) -> None:
+    """Everything that may refuse is asked before the first row is written."""
+    adapter, state = draft.was.adapter, draft.state
+    for change in changes:
+        if "close" not in change:
+            staged = _context_set(draft, envelope.sender_id, change)
+            adapter.validate_send(draft.metadata, staged, state)
+            state = adapter.fold(staged, state)
+    adapter.validate_send(draft.metadata, envelope, state)
+
+
+def _round_changes(
+    draft: Draft, turn: TurnRef | None, adopted: Collection[str]
+) -> list[Mapping[str, Any]]:
+    if turn is None:
+        return []
+    turns.held(draft.tx, turn)
+    changes = turns.staged_changes(draft.tx, turn.turn_id)
+    return turns.adopted_changes(changes, turn.attempt, adopted) if changes else []
+
+
+def _write_changes(
+    draft: Draft, sender_id: str, changes: Sequence[Mapping[str, Any]], turn: TurnRef | None
+) -> str | None:
+    """Write what a round staged; the reason with which it closes the channel, if it does."""
+    closing: str | None = None
+    for change in changes:
+        if "close" in change:
+            closing = str(change["close"] or "closed_by_participant")
+        else:
+            staged = _context_set(draft, sender_id, change)
+            draft.append(staged, None if turn is None else turn.turn_id)
+    return closing
+
+
+def _context_set(draft: Draft, sender_id: str, change: Mapping[str, Any]) -> Envelope:
+    return Envelope(draft.row["channel_id"], sender_id, None, EV_CONTEXT_SET, dict(change))
+
+
+def _turn_ended(draft: Draft, envelope: Envelope, turn: TurnRef | None) -> Row | None:
+    """The turn that `envelope` ends: that of its round, or the one its sender was to take."""
+    if turn is not None:
+        row = turns.held(draft.tx, turn)
+        if row["agent_id"] != envelope.sender_id:
+            raise ProtocolError(
+                f"turn {turn.turn_id} is {row['agent_id']}'s, not {envelope.sender_id}'s"
+            )
+        return row
+    turn_id = draft.row["turn_id"]
+    if turn_id is None or not is_turn(envelope):
+        return None
+    row_of_turn = draft.tx.get("turns", turn_id)
+    if row_of_turn is None or row_of_turn["agent_id"] != envelope.sender_id:
+        return None
+    return row_of_turn if row_of_turn["state"] in ("due", "running", "parked") else None
+
+
+def _follow(draft: Draft, sent: Envelope, closing: str | None) -> None:
+    """What comes after an accepted envelope: the end of the channel, or the next turn."""
+    result = draft.was.adapter.on_accepted(draft.metadata, sent, draft.state)
+    if result.next_state is not None and result.next_state.is_terminal:
+        draft.end(result.auto_close_reason, result.next_state)
+        return
+    if closing is not None:
+        draft.end(closing)
+        return
+    if is_turn(sent):
+        draft.give_turn(draft.was.adapter.next_turn(draft.metadata, sent, draft.state))
+    if expectations.has_silence(draft.metadata):
+        expectations.of_silence(draft.tx, draft.metadata)
+
+
+def check_change(
+    known: Known, agent_id: str, change: Mapping[str, Any], variables: dict[str, Any]
+) -> None:
+    """Refuse a change of variables that `agent_id` may not make."""
+    acl = known.metadata.knobs.get("context_acl")
+    check_updates(change, variables, writer=known.names.get(agent_id, agent_id), acl=acl)

@@ -1,0 +1,228 @@
+"""Operations on turns: due, started, parked, failed and over.
+
+due ──start──▶ running ──accept, silent──▶ done
+ ▲               │ │ └──park──▶ parked ──decision──▶ due
+ └──fail, lost───┘ └──third failure──▶ failed
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from agent_adapter.core.errors import StaleTurn
+from agent_adapter.exec.ids import new_id
+from agent_adapter.network import expectations
+from agent_adapter.network.claims import StagedChange, TurnRef
+from agent_adapter.store import waits
+from agent_adapter.store.base import Row, Transaction
+
+__all__ = [
+    "ATTEMPTS",
+    "RETRY_AFTER",
+    "adopted_changes",
+    "done",
+    "drop_loose",
+    "drop_open",
+    "due_turns",
+    "give_up",
+    "has_expired_waits",
+    "held",
+    "lose_running",
+    "open_turn",
+    "park",
+    "release",
+    "retry",
+    "stage",
+    "staged_changes",
+    "start",
+    "wake_expired",
+]
+
+ATTEMPTS = 3
+"""How often a turn is tried before its channel closes."""
+
+RETRY_AFTER = (1.0, 10.0, 60.0)
+"""Seconds between a failure and the next try."""
+
+_OPEN = ("due", "running", "parked")
+_AT_ONCE = 200
+
+
+def open_turn(
+    tx: Transaction,
+    channel_id: str,
+    n: int,
+    agent_id: str,
+    trigger: str | None,
+    due_at: float | None,
+) -> Row:
+    """A new turn; its row."""
+    row: Row = {
+        "turn_id": new_id("trn"),
+        "channel_id": channel_id,
+        "n": n,
+        "agent_id": agent_id,
+        "attempt": 0,
+        "fails": 0,
+        "state": "due",
+        "due_at": due_at,
+        "trigger": trigger,
+    }
+    tx.insert("turns", row)
+    return row
+
+
+def due_turns(tx: Transaction, agent_ids: Collection[str]) -> list[Row]:
+    """Turns of these participants that may be started now, oldest first."""
+    where = {"agent_id in": list(agent_ids), "state": "due", "due_at <=": tx.now}
+    return tx.select("turns", where, order_by="due_at", limit=_AT_ONCE)
+
+
+def start(tx: Transaction, turn_id: str) -> Row | None:
+    """Start a due turn: one attempt more, in this process; `None` if it is not due any more."""
+    row = tx.get("turns", turn_id)
+    if row is None or row["state"] != "due" or row["due_at"] is None or row["due_at"] > tx.now:
+        return None
+    values: Row = {"state": "running", "attempt": row["attempt"] + 1, "epoch": tx.epoch}
+    values |= {"started_at": tx.now, "due_at": None}
+    tx.update("turns", {"turn_id": turn_id, "state": "due"}, values)
+    return row | values
+
+
+def held(tx: Transaction, ref: TurnRef) -> Row:
+    """The row of a running turn; `StaleTurn` when another attempt has begun, or it is over."""
+    row = tx.get("turns", ref.turn_id)
+    same = row is not None and row["attempt"] == ref.attempt and row["epoch"] == ref.epoch
+    if row is None or not same or row["state"] != "running":
+        raise StaleTurn(
+            f"attempt {ref.attempt} of turn {ref.turn_id} may not write any more: the turn is "
+            + ("unknown" if row is None else f"{row['state']}, at attempt {row['attempt']}")
+        )
+    return row
+
+
+def done(tx: Transaction, row: Row, reason: str | None = None) -> None:
+    """The turn has ended as it should."""
+    values = {"state": "done", "ended_at": tx.now, "reason": reason, "due_at": None}
+    tx.update("turns", {"turn_id": row["turn_id"], "attempt": row["attempt"]}, values)
+    if row["attempt"]:
+        tx.delete("staged", {"turn_id": row["turn_id"]})
+    if row["state"] == "parked":
+        waits.forget(tx, row["turn_id"])
+
+
+def park(tx: Transaction, ref: TurnRef, waits_for: Sequence[str]) -> Row:
+    """Set the turn aside until one of these is decided; due at once if one is already."""
+    row = held(tx, ref)
+    settled = not waits_for or any(waits.is_settled(tx, item) for item in waits_for)
+    state: Row = {"state": "due", "due_at": tx.now} if settled else {"state": "parked"}
+    tx.update("turns", {"turn_id": ref.turn_id, "attempt": ref.attempt}, state)
+    drop_loose(tx, ref)
+    if not settled:
+        waits.park(tx, ref.turn_id, waits_for)
+        expectations.pause(tx, row["channel_id"], row["n"])
+    return row | state
+
+
+def retry(tx: Transaction, row: Row, reason: str) -> Row | None:
+    """Try a failed turn again later; `None` when it was the last attempt."""
+    fails = row["fails"] + 1
+    key = {"turn_id": row["turn_id"], "attempt": row["attempt"]}
+    if fails >= ATTEMPTS:
+        ended = {"state": "failed", "fails": fails, "ended_at": tx.now, "reason": reason}
+        tx.update("turns", key, ended)
+        return None
+    again: Row = {"state": "due", "fails": fails, "reason": reason}
+    again["due_at"] = tx.now + RETRY_AFTER[fails - 1]
+    tx.update("turns", key, again)
+    return row | again
+
+
+def give_up(tx: Transaction, row: Row, reason: str) -> None:
+    """The turn is not tried again."""
+    ended = {"state": "failed", "ended_at": tx.now, "reason": reason}
+    tx.update("turns", {"turn_id": row["turn_id"], "attempt": row["attempt"]}, ended)
+
+
+def release(tx: Transaction, ref: TurnRef) -> Row:
+    """Give a running turn back, as if it had not been started; it is due at once."""
+    row = held(tx, ref)
+    due: Row = {"state": "due", "due_at": tx.now}
+    tx.update("turns", {"turn_id": ref.turn_id, "attempt": ref.attempt}, due)
+    drop_loose(tx, ref)
+    return row | due
+
+
+def lose_running(tx: Transaction) -> int:
+    """Make due what a hub that is gone was running; how many there were."""
+    return tx.update("turns", {"state": "running"}, {"state": "due", "due_at": tx.now})
+
+
+def drop_open(tx: Transaction, channel_id: str, reason: str) -> None:
+    """The channel is over: so are its turns, and what their rounds had staged."""
+    rows = tx.select("turns", {"channel_id": channel_id}, order_by="n", descending=True, limit=20)
+    ended = {"state": "dropped", "ended_at": tx.now, "reason": reason, "due_at": None}
+    for row in rows:
+        if row["state"] in _OPEN:
+            tx.update("turns", {"turn_id": row["turn_id"]}, ended)
+            tx.delete("staged", {"turn_id": row["turn_id"]})
+            waits.forget(tx, row["turn_id"])
+
+
+def has_expired_waits(tx: Transaction) -> bool:
+    """Whether a turn waits for an approval whose time is over."""
+    return bool(tx.select("turn_waits", {"until <": tx.now}, limit=1))
+
+
+def wake_expired(tx: Transaction) -> int:
+    """Make due the turns whose approval was not decided in its time; how many there were."""
+    rows = tx.select("turn_waits", {"until <": tx.now}, order_by="until", limit=_AT_ONCE)
+    woken: int = sum(waits.wake_turn(tx, row["turn_id"]) for row in rows)
+    return woken
+
+
+def stage(tx: Transaction, ref: TurnRef, call_key: str | None, body: Mapping[str, Any]) -> int:
+    """Keep a change of this attempt until its packet is accepted; its place among them."""
+    held(tx, ref)
+    where = {"turn_id": ref.turn_id, "attempt": ref.attempt}
+    position = tx.count("staged", where) + 1
+    row: Row = {"position": position, "call_key": call_key, "at": tx.now, "body": json.dumps(body)}
+    tx.insert("staged", where | row)
+    return position
+
+
+def staged_changes(tx: Transaction, turn_id: str) -> tuple[StagedChange, ...]:
+    """What the attempts of a turn staged, in order."""
+    rows = tx.select("staged", {"turn_id": turn_id}, order_by=("attempt", "position"))
+    return tuple(
+        StagedChange(attempt=row["attempt"], call_key=row["call_key"], body=json.loads(row["body"]))
+        for row in rows
+    )
+
+
+def adopted_changes(
+    changes: Iterable[StagedChange], attempt: int, adopted: Collection[str]
+) -> list[Mapping[str, Any]]:
+    """The changes that count: this attempt's, and those of recorded calls it was given again.
+
+    Of several attempts that staged for one call the latest counts.
+    """
+    kept = tuple(changes)
+    latest: dict[str, int] = {}
+    for change in kept:
+        if change.call_key is not None and change.call_key in adopted:
+            latest[change.call_key] = max(change.attempt, latest.get(change.call_key, 0))
+    return [
+        change.body
+        for change in kept
+        if change.attempt == attempt
+        or (change.call_key is not None and latest.get(change.call_key) == change.attempt)
+    ]
+
+
+def drop_loose(tx: Transaction, ref: TurnRef) -> None:
+    """Changes that no recorded call can bring back count for this attempt alone."""
+    where = {"turn_id": ref.turn_id, "attempt": ref.attempt, "call_key": None}
+    tx.delete("staged", where)
