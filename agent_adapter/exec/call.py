@@ -187,7 +187,8 @@ class Call:
             for name in self.spec.secrets:
                 if name in given:
                     given[name] = SecretValue(given[name])
-            self._raw_digest = self._hash(given)
+            # A type that is not JSON's own may hold secrets anywhere.
+            self._raw_digest = self._hash(given if self.spec.plain else SecretValue(given))
         return self._raw_digest
 
     @property
@@ -221,7 +222,7 @@ class Call:
         """The validated arguments as JSON bytes, secrets masked."""
         if self.values is None:
             return b"{}"
-        if not self.spec.secrets:
+        if self.spec.plain and not self.spec.secrets:
             return self.spec.dump(self.values)
         from pydantic_core import to_json
 

@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from agent_adapter.exec.call import Call
 
-__all__ = ["unmasked"]
+__all__ = ["has_mask", "unmasked"]
 
 _ABSENT = object()
 
@@ -17,7 +17,7 @@ _ABSENT = object()
 def unmasked(call: Call, changed: Mapping[str, Any]) -> Mapping[str, Any]:
     """`changed` with the call's own secrets wherever their masks were left standing."""
     shown = call.arguments
-    if not _has_mask(shown):
+    if not has_mask(shown):
         return changed
     restored: Mapping[str, Any] = _restored(changed, shown, from_json(call.spec.dump(call.bound)))
     return restored
@@ -40,10 +40,11 @@ def _restored(changed: Any, shown: Any, clear: Any) -> Any:
     return changed
 
 
-def _has_mask(shown: Any) -> bool:
+def has_mask(shown: Any) -> bool:
+    """Whether a secret was masked anywhere in these JSON values."""
     if isinstance(shown, dict):
-        return _is_mask(shown) or any(map(_has_mask, shown.values()))
-    return isinstance(shown, list) and any(map(_has_mask, shown))
+        return _is_mask(shown) or any(map(has_mask, shown.values()))
+    return isinstance(shown, list) and any(map(has_mask, shown))
 
 
 def _is_mask(shown: Any) -> bool:

@@ -130,6 +130,7 @@ def outcome_of(call: Call, value: Any = None, error: BaseException | None = None
         result=data,
         error_kind=kind,
         error_text=text,
+        reserved=call.limits is not None,
         facts=_facts(call),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+from agent_adapter.core.canonical import canon
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
@@ -41,7 +42,8 @@ class PolicyRule:
             self.tag is None or self.tag in request.tags,
             self.tainted in (None, bool(request.taint)),
             all(
-                _same(request.arguments.get(name), value) for name, value in self.arguments.items()
+                name in request.arguments and _same(request.arguments[name], value)
+                for name, value in self.arguments.items()
             ),
         )
         return all(terms)
@@ -80,7 +82,7 @@ class PolicyApproval:
 
 def _rule(rule: PolicyRule | Mapping[str, Any]) -> PolicyRule:
     if isinstance(rule, PolicyRule):
-        return rule
+        rule = {item.name: getattr(rule, item.name) for item in fields(PolicyRule)}
     known = {item.name for item in fields(PolicyRule)}
     unknown = sorted(set(rule) - known)
     if unknown or rule.get("then") not in ("approve", "deny", "ask"):
@@ -92,4 +94,8 @@ def _rule(rule: PolicyRule | Mapping[str, Any]) -> PolicyRule:
 
 
 def _same(found: Any, wanted: Any) -> bool:
-    return type(found) is type(wanted) and bool(found == wanted)
+    """Equal as canonical JSON: 1, 1.0 and true differ, however deep they lie."""
+    try:
+        return canon(found) == canon(wanted)
+    except (TypeError, ValueError):
+        return False

@@ -66,7 +66,7 @@ class QuorumApproval(DeferredApproval):
                 reason="an edit voids the votes on the call as it was asked"
             )
         asked_by = (request.principal, request.requester)
-        names = {answer.reviewer for answer in answers} - {None, *asked_by}
+        names = {(answer.reviewer or "").strip() for answer in answers} - {"", *asked_by}
         if len(names) < self._n:
             return ApprovalDecision.deny(reason=f"{len(names)} of {self._n} reviewers approved")
-        return ApprovalDecision.approve(reviewer=", ".join(sorted(map(str, names))))
+        return ApprovalDecision.approve(reviewer=", ".join(sorted(names)))

@@ -20,6 +20,7 @@ from agent_adapter.exec.approval import step
 from agent_adapter.exec.approval.deferred import decision_of
 from agent_adapter.exec.around import AROUND
 from agent_adapter.exec.call import Call
+from agent_adapter.exec.masking import has_mask
 from agent_adapter.exec.replay import Recorded
 from agent_adapter.store import approvals
 from agent_adapter.store.base import Row, Transaction
@@ -46,14 +47,14 @@ async def resumed(executor: Executor, record_id: str, tenant: str) -> Call | Rec
         raise AgentAdapterError("resume needs an Executor with the registry that has the tool")
     if spec.fingerprint != row["fingerprint"]:
         raise ApprovalDenied(f"{spec.name} has changed since approval {record_id} was asked for")
-    if spec.secrets:
+    seen = json.loads(row["request"])
+    if has_mask(seen.get("arguments")):
         raise ApprovalDenied(
             f"{spec.name} takes secrets, which the record does not hold: make the call again with "
             "the same arguments, and it will find its approval"
         )
     if row["payload"] is None:
         raise ApprovalDenied(f"the run of approval {record_id} was erased")
-    seen = json.loads(row["request"])
     call = _as_asked(executor, spec, row, seen)
     call.call_key, call.n = row["call_key"], seen["n"]
     call.records = records if records is not executor.store else None

@@ -16,7 +16,7 @@ from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import hooks, taint
 from agent_adapter.exec.approval.binding import counts, request_of
 from agent_adapter.exec.call import Call
-from agent_adapter.exec.masking import unmasked
+from agent_adapter.exec.masking import has_mask, unmasked
 from agent_adapter.exec.price import price
 from agent_adapter.exec.threads import pool
 from agent_adapter.store import approvals
@@ -155,7 +155,10 @@ async def _return_to_record(call: Call, record_id: str) -> None:
     row = await records.read(lambda tx: approvals.get(tx, record_id, tenant))
     if row is None or row["payload"] is None or row["digest"] == call.digest:
         return
-    values = call.spec.validate(from_json(row["payload"]))
+    shown = from_json(row["payload"])
+    if has_mask(shown):
+        return
+    values = call.spec.validate(shown)
     if call.digest_of(values) == row["digest"]:
         call.rebind(values)
 

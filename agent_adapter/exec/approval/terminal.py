@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
-from agent_adapter.exec.approval.binding import stamped
+from agent_adapter.exec.approval.binding import stamped, visible
 from agent_adapter.exec.threads import pool
 
 __all__ = ["TerminalApproval"]
@@ -51,7 +51,7 @@ def _question(request: ApprovalRequest) -> str:
     lines = [f"{request.tool} wants to run ({request.reason})", request.shown]
     lines += [f"after: {earlier}" for earlier in request.earlier]
     if request.principal:
-        lines.append(f"on behalf of {request.principal}")
+        lines.append(f"on behalf of {visible(request.principal)}")
     return "\n".join(lines)
 
 
