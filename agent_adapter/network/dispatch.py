@@ -78,11 +78,16 @@ class Dispatcher:
         """The hub has heard how this attempt ended."""
         self._told.add((ref.turn_id, ref.attempt))
 
-    def stop_agent(self, agent_id: str) -> None:
-        """Cancel the rounds of a participant that is not attached any more."""
-        for channel_id, task in self._running.items():
-            if self._agents.get(channel_id) == agent_id and task is not asyncio.current_task():
-                task.cancel()
+    async def stop_agent(self, agent_id: str) -> None:
+        """Cancel the rounds of a participant that is not attached any more, and wait for them."""
+        stopped = [
+            task
+            for channel_id, task in self._running.items()
+            if self._agents.get(channel_id) == agent_id and task is not asyncio.current_task()
+        ]
+        for task in stopped:
+            task.cancel()
+        await asyncio.gather(*stopped, return_exceptions=True)
 
     async def idle(self) -> None:
         """Return when no round is under way."""

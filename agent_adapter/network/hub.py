@@ -18,10 +18,8 @@ from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.ids import new_id
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network import (
-    commands,
     directory,
     expectations,
-    forking,
     leases,
     lifecycle,
     log,
@@ -32,12 +30,13 @@ from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.admission import Admission, Arbiter, Identity
 from agent_adapter.network.audit import AuditLog
 from agent_adapter.network.channel import ChannelMetadata, ChannelState
-from agent_adapter.network.claims import PendingTurn, Receiver, RunTurn, StartedTurn, TurnRef
+from agent_adapter.network.claims import Receiver, RunTurn, TurnRef
 from agent_adapter.network.dispatch import Dispatcher
 from agent_adapter.network.draft import Change, Desk
-from agent_adapter.network.forking import ReplayReport
 from agent_adapter.network.hub_identities import HubIdentities
-from agent_adapter.network.known import Known, channel_row, iso, known_channel
+from agent_adapter.network.hub_time import HubTime
+from agent_adapter.network.hub_turns import HubTurns
+from agent_adapter.network.known import Known, known_channel
 from agent_adapter.network.lifecycle import Opening
 from agent_adapter.network.rules import parse_duration
 from agent_adapter.network.stores import hub_store
@@ -52,7 +51,7 @@ _BEAT_SECONDS = 5.0
 _PAGE = 500
 
 
-class Hub(HubIdentities):
+class Hub(HubIdentities, HubTurns, HubTime):
     """The one hub of a store: `await Hub.open(store)`, `await hub.close()`, or `async with`.
 
     Attributes:
@@ -203,10 +202,10 @@ class Hub(HubIdentities):
         if receiver.run_turn is not None:
             self._board.spawn(self.run_due)
 
-    def detach(self, agent_id: str) -> None:
-        """Deliver nothing more; rounds under way are cancelled and given back."""
-        self.dispatch.stop_agent(agent_id)
+    async def detach(self, agent_id: str) -> None:
+        """Deliver nothing more; returns when the rounds under way are given back."""
         self._board.detach(agent_id)
+        await self.dispatch.stop_agent(agent_id)
 
     def is_connected(self, agent_id: str) -> bool:
         """Whether somebody is attached for that participant."""
@@ -361,148 +360,6 @@ class Hub(HubIdentities):
         """The code of a channel's type."""
         return (await self._board.known(channel_id)).adapter
 
-    # --- turns --------------------------------------------------------------------------------
-
-    async def pending_turns_for(self, agent_id: str) -> list[PendingTurn]:
-        """Turns of a participant that have not ended, oldest first."""
-
-        def op(tx: Transaction) -> list[PendingTurn]:
-            where = {"agent_id": agent_id, "state in": ["due", "running", "parked"]}
-            return [_pending(tx, row) for row in tx.select("turns", where)]
-
-        found = await self._board.read(op)
-        return sorted(found, key=lambda item: item.expected_at)
-
-    async def start_turn(self, turn_id: str) -> StartedTurn | None:
-        """Start a due turn, one attempt more; `None` where it is not due, or its channel paused."""
-
-        def op(tx: Transaction) -> StartedTurn | None:
-            leases.check(tx, self._holder)
-            turn = tx.get("turns", turn_id)
-            row = None if turn is None else tx.get("channels", turn["channel_id"])
-            if row is None or row["paused"] or row["state"] != ChannelState.ACTIVE.value:
-                return None
-            started = turns.start(tx, turn_id)
-            cached = self._board.cached(row["channel_id"])
-            return None if started is None else _started(tx, started, row, self._desk, cached)
-
-        return await self._board.write(op)
-
-    async def stage(self, ref: TurnRef, call_key: str | None, body: Mapping[str, Any]) -> None:
-        """Keep a change of the running round until its packet.
-
-        `ProtocolError` for a variable that the speaker may not change, `StaleTurn` when another
-        attempt has begun.
-        """
-        await self._board.write(lambda tx: turns.stage(tx, ref, call_key, body))
-
-    async def end_silent_turn(self, ref: TurnRef, adopted: Collection[str] = ()) -> None:
-        """End a round that says nothing; what it staged is written."""
-        await self._board.change(
-            ref.channel_id,
-            lambda tx, cached: log.end_silent_turn(
-                tx, self._desk, ref, cached=cached, adopted=adopted
-            ),
-        )
-        self.dispatch.told(ref)
-
-    async def park_turn(self, ref: TurnRef, waits_for: Sequence[str]) -> None:
-        """Set a turn aside until a person has decided; its clocks stand still."""
-        row = await self._board.write(lambda tx: log.park_turn(tx, self._desk, ref, waits_for))
-        self.dispatch.told(ref)
-        if row["state"] == "due":
-            self.dispatch.offer(row)
-
-    async def fail_turn(self, ref: TurnRef, error: BaseException) -> None:
-        """Count a failed attempt: it is tried again, or the channel closes with `turn_failed`."""
-        result: Row | Change = await self._board.change(
-            ref.channel_id,
-            lambda tx, cached: log.fail_turn(tx, self._desk, ref, error, cached=cached),
-        )
-        self.dispatch.told(ref)
-        if isinstance(result, dict):
-            self.dispatch.offer(result, turns.RETRY_AFTER[result["fails"] - 1])
-
-    async def release_turn(self, ref: TurnRef) -> None:
-        """Give a turn back without counting the attempt; it is due at once."""
-        row = await self._board.write(lambda tx: turns.release(tx, ref))
-        self.dispatch.told(ref)
-        self.dispatch.offer(row)
-
-    # --- going back ---------------------------------------------------------------------------
-
-    async def fork(self, channel_id: str, at: str, *, new_channel_id: str | None = None) -> str:
-        """A new channel whose log is that of `channel_id` up to the envelope `at`; its id.
-
-        It is paused until `resume_channel`; `writes_after` lists what it does not undo.
-        """
-        made = new_channel_id or new_id("chn")
-        await self._board.change(
-            made, lambda tx, cached: forking.fork(tx, self._desk, channel_id, at, made)
-        )
-        return made
-
-    async def resume_channel(self, channel_id: str) -> ChannelMetadata:
-        """Let a fork go on with the turn that it stands at."""
-        change: Change = await self._board.change(
-            channel_id, lambda tx, cached: forking.resume(tx, self._desk, channel_id, cached)
-        )
-        return change.known.metadata
-
-    async def writes_after(self, channel_id: str, at: str) -> list[dict[str, Any]]:
-        """Write calls of the channel's turns after the envelope `at`, oldest first."""
-        return await self._board.read(lambda tx: forking.writes_after(tx, channel_id, at))
-
-    async def replay(self, channel_id: str) -> ReplayReport:
-        """Fold the channel's log again and compare it with what is kept beside it."""
-        return await self._board.read(lambda tx: forking.replay(tx, self._desk, channel_id))
-
-    # --- what comes back ----------------------------------------------------------------------
-
-    async def expire_due(self) -> None:
-        """Close the channels whose time is over, as expired."""
-        for channel_id in await self._board.read(lifecycle.expire_due):
-            await self._board.change(channel_id, _expiry(self._desk, channel_id))
-
-    async def run_expectations(self) -> None:
-        """Act on every deadline that has passed: warn, close, or note it."""
-        if await self._board.read(turns.has_expired_waits):
-            await self._board.write(turns.wake_expired)
-            await self.run_due()
-        for row in await self._board.read(expectations.due):
-            await self._board.change(row["channel_id"], _firing(self._desk, row))
-
-    async def run_due(self) -> None:
-        """Start the turns that are due of everybody who is attached."""
-        hosted = [item for item in self._board.attached() if self.runner_of(item) is not None]
-        if hosted:
-            for row in await self._board.read(lambda tx: turns.due_turns(tx, hosted)):
-                self.dispatch.offer(row)
-
-    async def poll(self) -> None:
-        """Look for what others have written: decisions, commands; and renew the lease."""
-        now = self._loop.time()
-        if now - self._beaten_at >= _BEAT_SECONDS:
-            self._beaten_at = now
-            await self._board.write(lambda tx: leases.beat(tx, self._holder))
-        await self.run_due()
-        await self.run_commands()
-
-    async def run_commands(self) -> None:
-        """Do what other processes have queued in the store."""
-        for row in await self._board.read(commands.queued):
-            state, result = await commands.run(self, row)
-            await self._board.write(_settling(row["id"], state, result))
-
-    async def idle(self) -> None:
-        """Return when no round is under way and nothing waits to be delivered."""
-        while True:
-            await self.dispatch.idle()
-            await self._board.drained()
-            await asyncio.sleep(0)
-            if not self.dispatch.running:
-                return
-
     async def _opened(self, opening: Opening) -> ChannelMetadata:
         channel_id = opening.channel_id
         change: Change = await self._board.change(
@@ -547,40 +404,6 @@ class Hub(HubIdentities):
         )
 
 
-def _started(tx: Transaction, turn: Row, row: Row, desk: Desk, cached: Known | None) -> StartedTurn:
-    known = known_channel(tx, row, desk.adapters, cached)
-    ref = TurnRef(
-        turn_id=turn["turn_id"],
-        channel_id=turn["channel_id"],
-        attempt=turn["attempt"],
-        epoch=turn["epoch"],
-    )
-    return StartedTurn(
-        ref=ref,
-        agent_id=turn["agent_id"],
-        n=turn["n"],
-        trigger=log.envelope_of(tx, turn["trigger"]),
-        metadata=known.metadata,
-        state=known.state,
-        seq=row["seq"],
-        spoken=row["spoken"],
-        staged=turns.staged_changes(tx, turn["turn_id"]) if turn["attempt"] > 1 else (),
-    )
-
-
-def _pending(tx: Transaction, row: Row) -> PendingTurn:
-    since = row["due_at"] or row["started_at"]
-    if since is None:
-        since = channel_row(tx, row["channel_id"])["created_at"]
-    return PendingTurn(
-        channel_id=row["channel_id"],
-        triggering_envelope_id=row["trigger"],
-        expected_at=iso(since),
-        turn_id=row["turn_id"],
-        state=row["state"],
-    )
-
-
 def _open_of(tx: Transaction, creator_id: str) -> int:
     states = [ChannelState.ACTIVE.value, ChannelState.PENDING.value]
     return tx.count("channels", {"creator_id": creator_id, "state in": states})
@@ -600,18 +423,6 @@ def _channel_rows(
 
 def _page(channel_id: str, since: int, limit: int) -> Callable[[Transaction], Any]:
     return lambda tx: log.read_from(tx, channel_id, since, limit)
-
-
-def _expiry(desk: Desk, channel_id: str) -> Callable[[Transaction, Known | None], Change]:
-    return lambda tx, cached: lifecycle.expire(tx, desk, channel_id, cached)
-
-
-def _firing(desk: Desk, row: Row) -> Callable[[Transaction, Known | None], Any]:
-    return lambda tx, cached: lifecycle.fire(tx, desk, row, cached)[0]
-
-
-def _settling(id: str, state: str, result: Mapping[str, Any]) -> Callable[[Transaction], None]:
-    return lambda tx: commands.settle(tx, id, state, result)
 
 
 def _refuse_twice(ids: Sequence[str]) -> None:
