@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from agent_adapter.store.base import Transaction
+from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["append", "chain_hash", "erase", "head_mac", "payload", "payload_digest", "put_payload"]
 
@@ -38,23 +38,52 @@ def append(
 ) -> None:
     """Add one entry to the run's chain and move its head.
 
-    A head that was not written with the store's key is never sealed again: it stays as it was
-    found, unsealed, for `verify` to report.
+    A chain whose head is not what the store's key sealed goes on without a seal: nothing is lost,
+    and `verify` reports it for ever.
     """
-    head = tx.memo.get(run_id) or _found_head(tx, run_id)
-    seq = 1 if head is None else head["seq"] + 1
-    previous = GENESIS if head is None else head["hash"]
-    entry = {"run_id": run_id, "seq": seq, "at": tx.now, "kind": kind, "call_key": call_key}
+    head = tx.memo.get(run_id) or _head(tx, run_id)
+    link = _add(tx, run_id, head, kind, call_key, facts)
+    if link is None:
+        head = _end_of_entries(tx, run_id)
+        link = _add(tx, run_id, head, kind, call_key, facts)
+    seq = head["seq"] + 1
+    mac = head_mac(tx.key, run_id, seq, link or b"") if head["mac"] else b""
+    moved: Row = {"seq": seq, "hash": link, "mac": mac}
+    if not tx.update("chain_heads", {"run_id": run_id}, moved):
+        tx.insert("chain_heads", {"run_id": run_id} | moved)
+    tx.memo[run_id] = moved
+
+
+def _head(tx: Transaction, run_id: str) -> Row:
+    """The head as it was sealed; one that was not has no `mac`."""
+    head = tx.get("chain_heads", run_id)
+    if head is None:
+        return {"seq": 0, "hash": GENESIS, "mac": b"new"}
+    sealed = head["mac"] == head_mac(tx.key, run_id, head["seq"], head["hash"])
+    return head if sealed else head | {"mac": b""}
+
+
+def _end_of_entries(tx: Transaction, run_id: str) -> Row:
+    """Where the entries end when the head says otherwise: somebody has changed one of them."""
+    (last,) = tx.select("ledger", {"run_id": run_id}, order_by="seq", descending=True, limit=1)
+    return {"seq": last["seq"], "hash": last["hash"], "mac": b""}
+
+
+def _add(
+    tx: Transaction,
+    run_id: str,
+    head: Row,
+    kind: str,
+    call_key: str | None,
+    facts: Mapping[str, Any],
+) -> bytes | None:
+    """The hash of the new entry; `None`, adding nothing, if there is one in its place."""
+    seq = head["seq"] + 1
     named = {"v": VERSION, "run": run_id, "seq": seq, "at": tx.now, "kind": kind, "call": call_key}
     body = to_json({**named, **facts})
-    link = chain_hash(previous, body)
-    tx.insert("ledger", {**entry, "body": body, "hash": link})
-    moved = {"seq": seq, "hash": link, "mac": head_mac(tx.key, run_id, seq, link)}
-    if head is None:
-        tx.insert("chain_heads", {"run_id": run_id} | moved)
-    else:
-        tx.update("chain_heads", {"run_id": run_id}, moved)
-    tx.memo[run_id] = moved
+    link = chain_hash(head["hash"], body)
+    entry = {"run_id": run_id, "seq": seq, "at": tx.now, "kind": kind, "call_key": call_key}
+    return link if tx.insert("ledger", {**entry, "body": body, "hash": link}) else None
 
 
 def put_payload(tx: Transaction, id: str, run_id: str, data: bytes) -> str:

@@ -67,7 +67,9 @@ def _line(process: subprocess.Popen[str]) -> str:
 
 def _kill(process: subprocess.Popen[str]) -> str:
     process.send_signal(signal.SIGKILL)
-    return process.communicate(timeout=30)[0]
+    assert process.stdout is not None
+    with process:  # `communicate` would pass by what `readline` has buffered
+        return process.stdout.read()
 
 
 @pytest.mark.slow
