@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -153,9 +152,9 @@ class HubClient:
         far = self._far
         if far is None:
             return
-        far.detach(client.agent_id)
         if unregister:
             await far.unregister(client.agent_id)
+        await far.detach(client.agent_id)
 
     # --- who there is -------------------------------------------------------------------------
 
@@ -259,7 +258,7 @@ class HubClient:
     async def adapter_state(self, channel_id: str) -> Any:
         """The folded state of a channel, as a copy."""
         far: Any = await self.hub_like()
-        return await _settled(far.adapter_state(channel_id))
+        return await far.adapter_state(channel_id)
 
     async def pending_turns_for(self, agent_id: str) -> list[PendingTurn]:
         """Turns of a participant that have not ended."""
@@ -290,7 +289,10 @@ class HubClient:
         if self._far is None:
             async with self._connecting:
                 if self._far is None:
-                    self._far = await self._link.connect()
+                    far: Any = await self._link.connect()
+                    if self._hub is None:
+                        far.adapters = self._adapters
+                    self._far = far
         return self._far
 
     async def close(self) -> None:
@@ -331,7 +333,3 @@ class HubClient:
         far.attach(client.agent_id, client)
         self._clients.append(client)
         return client
-
-
-async def _settled(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value

@@ -31,7 +31,7 @@ class HubLike(Protocol):
         """Deliver what comes for a participant to `receiver`, and give it its turns."""
         ...
 
-    def detach(self, agent_id: str) -> None:
+    async def detach(self, agent_id: str) -> None:
         """Deliver nothing more; the participant stays registered."""
         ...
 

@@ -1,0 +1,72 @@
+"""Who may join from another process, and under which names."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from agent_adapter.core.errors import AuthError
+
+__all__ = ["Anybody", "Authenticator", "TokenAuth"]
+
+_SHORTEST = 16
+
+
+class Authenticator(Protocol):
+    """Turns what a connection shows into the names that it may go by."""
+
+    async def names_for(self, credential: str | None) -> Sequence[str]:
+        """The Passport names, or globs over them, that `credential` stands for.
+
+        `credential` is the bearer token of the connection, `None` where there is none. `AuthError`
+        refuses the connection; its text is not sent to the other side.
+        """
+        ...
+
+
+class TokenAuth:
+    """Knows tokens, and the names that each of them stands for.
+
+    `TokenAuth({token: ["billing", "support-*"]})`. Tokens have at least 16 characters; only their
+    hashes are kept, and comparing takes the same time whichever of them fits.
+    """
+
+    def __init__(self, tokens: Mapping[str, str | Sequence[str]]) -> None:
+        self._names: list[tuple[bytes, tuple[str, ...]]] = []
+        for token, names in tokens.items():
+            if len(token) < _SHORTEST:
+                raise ValueError(
+                    f"a token has at least {_SHORTEST} characters; make one with "
+                    "secrets.token_urlsafe(32)"
+                )
+            listed = (names,) if isinstance(names, str) else tuple(names)
+            self._names.append((_digest(token), listed))
+
+    async def names_for(self, credential: str | None) -> Sequence[str]:
+        """The names that the token stands for; `AuthError` for an unknown one, or none."""
+        if credential is None:
+            raise AuthError("the connection shows no token")
+        shown, found = _digest(credential), None
+        for known, names in self._names:
+            if hmac.compare_digest(known, shown):
+                found = names
+        if found is None:
+            raise AuthError("the connection shows an unknown token")
+        return found
+
+    def __repr__(self) -> str:
+        return f"TokenAuth({len(self._names)} tokens)"
+
+
+class Anybody:
+    """Lets everybody join under any name: for a hub that only this machine can reach."""
+
+    async def names_for(self, credential: str | None) -> Sequence[str]:
+        """Every name."""
+        return ("*",)
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

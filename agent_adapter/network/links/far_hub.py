@@ -1,0 +1,392 @@
+"""`FarHub`: a hub in another process, asked over a wire as if it were here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agent_adapter.core.errors import NetworkError
+from agent_adapter.flow.envelope import (
+    EV_CHANNEL_CLOSED,
+    EV_CHANNEL_EXPIRED,
+    Envelope,
+)
+from agent_adapter.network.adapters import AdapterRegistry
+from agent_adapter.network.channel import ChannelMetadata, ChannelState
+from agent_adapter.network.claims import PendingTurn, Receiver, TurnRef
+from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.links.connection import Connection, Socket
+from agent_adapter.network.links.frames import Notify, TurnStart
+from agent_adapter.network.links.wire import error_to_wire, started_from_wire
+from agent_adapter.network.rules import Rule
+
+__all__ = ["FarHub"]
+
+_log = logging.getLogger("agent_adapter.network")
+
+_ENDS = (EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED)
+
+
+class _Seat:
+    """A participant that this process hosts: what came for it, and where it is in each channel."""
+
+    def __init__(self, passport: Passport, params: dict[str, Any]) -> None:
+        self.passport = passport
+        self.params = params
+        self.receiver: Receiver | None = None
+        self.waiting: deque[Envelope] = deque()
+        self.pump: asyncio.Task[None] | None = None
+        self.cursors: dict[str, str] = {}
+        self.seen_at = ""
+        self.rounds: dict[tuple[str, int], asyncio.Task[None]] = {}
+
+    def note(self, envelope: Envelope) -> None:
+        """Remember that everything up to `envelope` has come."""
+        self.seen_at = max(self.seen_at, envelope.created_at)
+        if envelope.event_type in _ENDS:
+            self.cursors.pop(envelope.channel_id, None)
+        else:
+            self.cursors[envelope.channel_id] = envelope.envelope_id
+
+
+class FarHub:
+    """The methods of a hub that clients use, each asked over the wire.
+
+    `adapters` are the types of channel that this process knows.
+    """
+
+    def __init__(
+        self, dial: Callable[[], Awaitable[Socket]], *, reconnect_for: float = 60.0
+    ) -> None:
+        self.adapters = AdapterRegistry()
+        self._seats: dict[str, _Seat] = {}
+        self._wire = Connection(
+            dial,
+            on_frame=self._arrived,
+            on_return=self._returned,
+            on_end=self._ended,
+            reconnect_for=reconnect_for,
+        )
+
+    async def open(self) -> None:
+        """Connect; the error says why that failed."""
+        await self._wire.open()
+
+    async def aclose(self) -> None:
+        """Disconnect; the participants stay registered with the hub."""
+        await self._wire.close()
+        tasks = [task for seat in self._seats.values() for task in _tasks_of(seat)]
+        current = asyncio.current_task()
+        for task in tasks:
+            if task is not current:
+                task.cancel()
+        await asyncio.gather(
+            *(task for task in tasks if task is not current), return_exceptions=True
+        )
+        self._seats.clear()
+
+    # --- participants -------------------------------------------------------------------------
+
+    async def register_identity(
+        self, passport: Passport, resume: Resume, rule: Rule | None = None
+    ) -> Passport:
+        """The passport with its id; the hub checks that this connection may go by its name."""
+        params = {
+            "passport": passport.to_dict(),
+            "resume": resume.to_dict(),
+            "rule": None if rule is None else rule.to_dict(),
+        }
+        stamped = Passport.from_dict(await self._wire.ask("register", **params))
+        seat = _Seat(stamped, params)
+        seat.seen_at = self._wire.hub_time
+        self._seats[stamped.agent_id or ""] = seat
+        return stamped
+
+    def attach(self, agent_id: str, receiver: Receiver) -> None:
+        """Hand `receiver` what has come for the participant, and what will."""
+        seat = self._seats[agent_id]
+        seat.receiver = receiver
+        self._pump(seat)
+
+    async def detach(self, agent_id: str) -> None:
+        """Hand out nothing more; the hub gives the rounds under way back."""
+        seat = self._forget(agent_id)
+        if seat is None:
+            return
+        try:
+            await self._wire.ask("leave", agent_id=agent_id)
+        except NetworkError as exc:
+            _log.info("the hub was not told that %s left: %s", seat.passport.name, exc)
+
+    async def unregister(self, agent_id: str) -> None:
+        """Forget a participant; its name is free again."""
+        await self._wire.ask("unregister", agent_id=agent_id)
+        self._forget(agent_id)
+
+    async def get_agent(self, name_or_id: str) -> Passport:
+        """The passport of a participant."""
+        return Passport.from_dict(await self._wire.ask("get_agent", name_or_id=name_or_id))
+
+    async def list_agents(
+        self,
+        *,
+        capability: str | None = None,
+        query: str | None = None,
+        kind: str | None = None,
+        limit: int = 50,
+    ) -> list[Passport]:
+        """Participants that fit."""
+        found = await self._wire.ask(
+            "list_agents", capability=capability, query=query, kind=kind, limit=limit
+        )
+        return [Passport.from_dict(item) for item in found]
+
+    async def get_resume(self, agent_id: str) -> Resume:
+        """What a participant can do."""
+        return Resume.from_dict(await self._wire.ask("get_resume", agent_id=agent_id))
+
+    async def get_rule(self, agent_id: str) -> Rule:
+        """What a participant may do."""
+        return Rule.from_dict(await self._wire.ask("get_rule", agent_id=agent_id))
+
+    async def get_skill(self, agent_id: str) -> str | None:
+        """The page that a participant has published about itself."""
+        found: str | None = await self._wire.ask("get_skill", agent_id=agent_id)
+        return found
+
+    async def set_resume(self, agent_id: str, resume: Resume) -> None:
+        """Replace what an own participant says it can do."""
+        await self._wire.ask("set_resume", agent_id=agent_id, resume=resume.to_dict())
+
+    async def set_rule(self, agent_id: str, rule: Rule) -> None:
+        """Refused: rules are set where the hub is."""
+        await self._wire.ask("set_rule", agent_id=agent_id, rule=rule.to_dict())
+
+    async def set_skill(self, agent_id: str, skill_md: str | None) -> None:
+        """Replace the page that an own participant publishes."""
+        await self._wire.ask("set_skill", agent_id=agent_id, skill_md=skill_md)
+
+    # --- channels -----------------------------------------------------------------------------
+
+    async def create_channel(
+        self,
+        *,
+        creator_id: str,
+        manifest_type: str,
+        manifest_version: int = 1,
+        participants: Sequence[str],
+        required_acks: int | None = None,
+        ttl: str | int | None = None,
+        knobs: Mapping[str, Any] | None = None,
+        intent: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> ChannelMetadata:
+        """Open a channel; returns when it is active."""
+        data = await self._wire.ask(
+            "create_channel",
+            creator_id=creator_id,
+            manifest_type=manifest_type,
+            manifest_version=manifest_version,
+            participants=list(participants),
+            required_acks=required_acks,
+            ttl=ttl,
+            knobs=None if knobs is None else dict(knobs),
+            intent=intent,
+            labels=None if labels is None else dict(labels),
+        )
+        return ChannelMetadata.from_dict(data)
+
+    async def post_envelope(
+        self, envelope: Envelope, *, turn: TurnRef | None = None, adopted: Sequence[str] = ()
+    ) -> str:
+        """Accept an envelope; its id."""
+        if envelope.idempotency_key is None:
+            # Asked again after a cut, or of a hub that was started anew, it is the same message.
+            envelope = replace(envelope, idempotency_key=self._wire.new_key())
+        accepted: str = await self._wire.ask(
+            "post_envelope",
+            envelope=envelope.to_dict(),
+            turn=_ref(turn),
+            adopted=list(adopted),
+        )
+        return accepted
+
+    async def close_channel(self, channel_id: str, reason: str = "") -> ChannelMetadata:
+        """Close a channel."""
+        data = await self._wire.ask("close_channel", channel_id=channel_id, reason=reason)
+        return ChannelMetadata.from_dict(data)
+
+    async def get_channel(self, channel_id: str) -> ChannelMetadata:
+        """All about a channel but its messages."""
+        return ChannelMetadata.from_dict(await self._wire.ask("get_channel", channel_id=channel_id))
+
+    async def list_channels(
+        self,
+        *,
+        agent_id: str | None = None,
+        state: ChannelState | str | None = None,
+        limit: int = 50,
+    ) -> list[ChannelMetadata]:
+        """Channels that participants of this process are in, the newest first."""
+        wanted = None if state is None else ChannelState(state).value
+        found = await self._wire.ask("list_channels", agent_id=agent_id, state=wanted, limit=limit)
+        return [ChannelMetadata.from_dict(item) for item in found]
+
+    async def read_wal(
+        self, channel_id: str, since: int = 0, until: int | None = None
+    ) -> list[Envelope]:
+        """The log; what no participant of this process may see is blanked out."""
+        found: list[Envelope] = []
+        while until is None or since + len(found) < until:
+            answer = await self._wire.ask(
+                "read_wal", channel_id=channel_id, since=since + len(found), until=until
+            )
+            found += [Envelope.from_dict(item) for item in answer["envelopes"]]
+            if not answer["more"]:
+                break
+        return found
+
+    async def window(
+        self, channel_id: str, participant_id: str, recent_n: int
+    ) -> Sequence[Envelope]:
+        """The newest texts and packets that an own participant may see, oldest first."""
+        found = await self._wire.ask(
+            "window", channel_id=channel_id, participant_id=participant_id, recent_n=recent_n
+        )
+        return [Envelope.from_dict(item) for item in found]
+
+    async def adapter_state(self, channel_id: str) -> Any:
+        """The folded state of a channel."""
+        answer = await self._wire.ask("adapter_state", channel_id=channel_id)
+        metadata = ChannelMetadata.from_dict(answer["metadata"])
+        adapter = self.adapters.get(metadata.manifest.type, metadata.manifest.version)
+        return adapter.state_from_dict(metadata, answer["state"])
+
+    # --- turns --------------------------------------------------------------------------------
+
+    async def pending_turns_for(self, agent_id: str) -> list[PendingTurn]:
+        """Turns of an own participant that have not ended."""
+        found = await self._wire.ask("pending_turns_for", agent_id=agent_id)
+        return [PendingTurn(**item) for item in found]
+
+    async def stage(self, ref: TurnRef, call_key: str | None, body: Mapping[str, Any]) -> None:
+        """Keep a change of the running round until its packet."""
+        await self._wire.ask("stage", turn=_ref(ref), call_key=call_key, body=dict(body))
+
+    async def end_silent_turn(self, ref: TurnRef, adopted: Sequence[str] = ()) -> None:
+        """End a round that says nothing."""
+        await self._wire.ask("end_silent_turn", turn=_ref(ref), adopted=list(adopted))
+
+    async def park_turn(self, ref: TurnRef, waits_for: Sequence[str]) -> None:
+        """Set a turn aside until a person has decided."""
+        await self._wire.ask("park_turn", turn=_ref(ref), waits_for=list(waits_for))
+
+    async def wake_turn(self, agent_id: str, turn_id: str) -> None:
+        """Let a parked turn go on: what it waits for was decided in this process."""
+        await self._wire.ask("wake_turn", agent_id=agent_id, turn_id=turn_id)
+
+    async def fail_turn(self, ref: TurnRef, error: BaseException) -> None:
+        """Count a failed attempt."""
+        kind, message = error_to_wire(error)
+        if not isinstance(error, NetworkError):
+            message = f"{type(error).__name__}: {error}"
+        await self._wire.ask("fail_turn", turn=_ref(ref), error=kind, message=message[:2000])
+
+    async def release_turn(self, ref: TurnRef) -> None:
+        """Give a turn back without counting the attempt."""
+        await self._wire.ask("release_turn", turn=_ref(ref))
+
+    # --- what the hub sends of itself ---------------------------------------------------------
+
+    def _arrived(self, frame: Notify | TurnStart) -> None:
+        seat = self._seats.get(frame.agent_id)
+        if seat is None:
+            return
+        if isinstance(frame, Notify):
+            envelope = Envelope.from_dict(frame.envelope)
+            seat.note(envelope)
+            seat.waiting.append(envelope)
+            self._pump(seat)
+            return
+        adapters = self.adapters
+        channel = frame.started["metadata"]["manifest"]
+        started = started_from_wire(
+            frame.started, adapters.get(channel["type"], channel["version"])
+        )
+        key = (started.turn_id, started.attempt)
+        if key not in seat.rounds:
+            seat.rounds[key] = asyncio.create_task(self._round(seat, key, started))
+
+    async def _round(self, seat: _Seat, key: tuple[str, int], started: Any) -> None:
+        error: BaseException | None = None
+        try:
+            run_turn = None if seat.receiver is None else seat.receiver.run_turn
+            if run_turn is None:
+                await self.release_turn(started.ref)
+            else:
+                await run_turn(started)
+        except Exception as exc:
+            error = exc
+        finally:
+            seat.rounds.pop(key, None)
+        try:
+            if error is not None and not isinstance(error, NetworkError):
+                _log.error("a round of %s failed", seat.passport.name, exc_info=error)
+            kind, message = ("", "") if error is None else error_to_wire(error)
+            await self._wire.ask(
+                "turn_over", turn=_ref(started.ref), error=kind, message=message[:2000]
+            )
+        except NetworkError as exc:
+            _log.info("the hub did not hear of the end of %s: %s", key[0], exc)
+
+    def _pump(self, seat: _Seat) -> None:
+        if seat.pump is None and seat.waiting and seat.receiver is not None:
+            seat.pump = asyncio.create_task(self._deliver(seat, seat.receiver))
+
+    async def _deliver(self, seat: _Seat, receiver: Receiver) -> None:
+        try:
+            while seat.waiting:
+                envelope = seat.waiting.popleft()
+                try:
+                    await receiver.deliver(envelope)
+                except Exception:
+                    _log.exception("%s failed to take an envelope", seat.passport.name)
+        finally:
+            seat.pump = None
+
+    def _forget(self, agent_id: str) -> _Seat | None:
+        seat = self._seats.pop(agent_id, None)
+        for task in [] if seat is None else _tasks_of(seat):
+            if task is not asyncio.current_task():
+                task.cancel()
+        return seat
+
+    async def _returned(self) -> None:
+        """Tell the hub after a cut who is here, and what has come so far."""
+        for seat in list(self._seats.values()):
+            running = [{"turn_id": turn_id, "attempt": attempt} for turn_id, attempt in seat.rounds]
+            await self._wire.ask(
+                "register",
+                **seat.params,
+                cursors=dict(seat.cursors),
+                seen_at=seat.seen_at,
+                running=running,
+            )
+
+    def _ended(self, why: str) -> None:
+        for seat in self._seats.values():
+            hear: Any = getattr(seat.receiver, "hub_lost", None)
+            if hear is not None:
+                hear(why)
+
+
+def _ref(turn: TurnRef | None) -> dict[str, Any] | None:
+    return None if turn is None else {"turn_id": turn.turn_id, "attempt": turn.attempt}
+
+
+def _tasks_of(seat: _Seat) -> list[asyncio.Task[None]]:
+    return [*seat.rounds.values(), *([] if seat.pump is None else [seat.pump])]

@@ -1,0 +1,108 @@
+"""What frames carry: turns, references and errors as JSON, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agent_adapter.core import errors
+from agent_adapter.core.errors import AgentAdapterError, NetworkError, ProtocolError
+from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.adapters.base import ChannelAdapter
+from agent_adapter.network.channel import ChannelMetadata
+from agent_adapter.network.claims import StagedChange, StartedTurn, TurnRef
+
+__all__ = [
+    "HIDDEN",
+    "FarFailure",
+    "error_from_wire",
+    "error_to_wire",
+    "failure_from_wire",
+    "hidden",
+    "started_from_wire",
+    "started_to_wire",
+]
+
+HIDDEN = "hidden"
+"""The event type that stands for an envelope which is not for its reader to see."""
+
+
+class FarFailure(NetworkError):
+    """A participant's round failed in its own process; the text names the error there."""
+
+    kind = "far-failure"
+
+
+def hidden(channel_id: str) -> Envelope:
+    """What is shown in the place of an envelope that is not for its reader to see."""
+    return Envelope(channel_id, "", [], HIDDEN, {})
+
+
+def started_to_wire(started: StartedTurn, adapter: ChannelAdapter) -> dict[str, Any]:
+    """A started turn as JSON; the mark of the hub's process stays with the hub."""
+    return {
+        "turn_id": started.turn_id,
+        "attempt": started.attempt,
+        "agent_id": started.agent_id,
+        "n": started.n,
+        "trigger": None if started.trigger is None else started.trigger.to_dict(),
+        "metadata": started.metadata.to_dict(),
+        "state": adapter.state_to_dict(started.state),
+        "seq": started.seq,
+        "spoken": started.spoken,
+        "staged": [
+            {"attempt": item.attempt, "call_key": item.call_key, "body": dict(item.body)}
+            for item in started.staged
+        ],
+    }
+
+
+def started_from_wire(data: Mapping[str, Any], adapter: ChannelAdapter) -> StartedTurn:
+    """The started turn that `started_to_wire` wrote."""
+    metadata = ChannelMetadata.from_dict(data["metadata"])
+    trigger = data["trigger"]
+    return StartedTurn(
+        ref=TurnRef(
+            turn_id=data["turn_id"],
+            channel_id=metadata.channel_id,
+            attempt=data["attempt"],
+            epoch="",
+        ),
+        agent_id=data["agent_id"],
+        n=data["n"],
+        trigger=None if trigger is None else Envelope.from_dict(trigger),
+        metadata=metadata,
+        state=adapter.state_from_dict(metadata, data["state"]),
+        seq=data["seq"],
+        spoken=data["spoken"],
+        staged=tuple(StagedChange(**item) for item in data["staged"]),
+    )
+
+
+def error_to_wire(error: BaseException) -> tuple[str, str]:
+    """The kind and the text of an error; of a foreign one only its class is told."""
+    if isinstance(error, NetworkError):
+        return error.kind, str(error)
+    if isinstance(error, AgentAdapterError):
+        return NetworkError.kind, f"{error.kind}: {error}"
+    return NetworkError.kind, f"the hub failed with {type(error).__name__}; its log says more"
+
+
+def error_from_wire(kind: str, message: str) -> NetworkError:
+    """The error that `error_to_wire` wrote."""
+    return _BY_KIND.get(kind, NetworkError)(message)
+
+
+def failure_from_wire(kind: str, message: str) -> NetworkError:
+    """A round's failure: one that breaks the protocol is not tried again, all others are."""
+    return ProtocolError(message) if kind == ProtocolError.kind else FarFailure(message)
+
+
+def _network_errors(base: type[NetworkError]) -> Iterator[type[NetworkError]]:
+    yield base
+    for item in base.__subclasses__():
+        if item.__module__ == errors.__name__:
+            yield from _network_errors(item)
+
+
+_BY_KIND = {item.kind: item for item in _network_errors(NetworkError)}
