@@ -105,17 +105,14 @@ class Book:
             await asyncio.shield(asyncio.wrap_future(running))
 
     def knows_label(self, scope_and_label: str) -> bool:
-        """Whether this label is known to be durable; remembers that it is about to be."""
-        if scope_and_label in self._tainted:
-            return True
+        """Whether this label is known to be durable."""
+        return scope_and_label in self._tainted
+
+    def remember_label(self, scope_and_label: str) -> None:
+        """The label is durable."""
         self._tainted[scope_and_label] = None
         while len(self._tainted) > _REMEMBERED:
             self._tainted.popitem(last=False)
-        return False
-
-    def forget_label(self, scope_and_label: str) -> None:
-        """The label could not be written."""
-        self._tainted.pop(scope_and_label, None)
 
     def lose(self, outcome: Outcome) -> None:
         """Keep an outcome that could not be written; later writes wait for it."""

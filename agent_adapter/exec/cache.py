@@ -8,56 +8,78 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from agent_adapter.core.canonical import digest
+from agent_adapter.core.results import OPAQUE
 from agent_adapter.core.types import CachePolicy
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.record import post_shared
 from agent_adapter.exec.taint import labels, mark
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["shared"]
+__all__ = ["Flight", "shared"]
+
+
+Flight = asyncio.Task[tuple[str, bytes, Any]]
+"""An execution that several callers may wait for: its result as tag, bytes and value."""
 
 
 async def shared(call: Call, policy: CachePolicy, execute: Callable[[], Awaitable[Any]]) -> Any:
     """The cached value, the value of an identical call in flight, or what `execute` gives.
 
-    Everybody gets a copy of their own. Failures are not shared beyond the callers in flight, and a
-    caller that is cancelled leaves the execution to the others.
+    Everybody gets a copy of their own. Failures, and values that cannot be copied, are the leader's
+    alone: whoever waited tries for itself. A caller that is cancelled leaves the execution to the
+    others.
     """
     key = _key(call, policy)
-    kept = await call.executor.store.read(lambda tx: _kept(tx, key))
-    if kept is not None:
-        for label in json.loads(kept["labels"]):
-            await mark(call, label)
-        return _handed_out(call, *_split(kept["result"]))
+    # Tasks belong to their loop: another thread's loop flies for itself.
+    flight_key = (id(asyncio.get_running_loop()), key)
     flights = call.executor.flights
-    task = flights.get(key)
-    if task is None:
-        task = asyncio.get_running_loop().create_task(_fly(call, key, policy.ttl, execute))
-        flights[key] = task
-        task.add_done_callback(lambda done: _landed(flights, key, done))
-        return call.spec.decode_result(*await asyncio.shield(task))
-    tag, data = await asyncio.shield(task)
-    if call.spec.trust == "untrusted":
-        await mark(call)
-    return _handed_out(call, tag, data)
+    while True:
+        kept = await call.executor.store.read(lambda tx: _kept(tx, key))
+        if kept is not None:
+            for label in json.loads(kept["labels"]):
+                await mark(call, label)
+            return _handed_out(call, *_split(kept["result"]))
+        flight = flights.get(flight_key)
+        if flight is None:
+            return await _led(call, flight_key, policy.ttl, execute)
+        try:
+            tag, data, _ = await asyncio.shield(flight)
+        except Exception:  # noqa: S112  # the leader has raised it
+            continue
+        except asyncio.CancelledError:
+            if not flight.cancelled():
+                raise
+            continue
+        if tag == OPAQUE:
+            return await execute()
+        if call.spec.trust == "untrusted":
+            await mark(call)
+        return _handed_out(call, tag, data)
+
+
+async def _led(
+    call: Call, key: tuple[int, str], seconds: float, execute: Callable[[], Awaitable[Any]]
+) -> Any:
+    flights = call.executor.flights
+    flight = asyncio.get_running_loop().create_task(_fly(call, key[1], seconds, execute))
+    flights[key] = flight
+    flight.add_done_callback(lambda done: _landed(flights, key, done))
+    tag, data, value = await asyncio.shield(flight)
+    return value if tag == OPAQUE else call.spec.decode_result(tag, data)
 
 
 async def _fly(
     call: Call, key: str, seconds: float, execute: Callable[[], Awaitable[Any]]
-) -> tuple[str, bytes]:
+) -> tuple[str, bytes, Any]:
     value = await execute()
     tag, data = call.spec.encode_result(value)
-    if tag != "opaque":
+    if tag != OPAQUE:
         found = await labels(call) if call.spec.trust == "untrusted" else ()
         await call.executor.store.write(lambda tx: _keep(tx, key, tag, data, found, seconds))
-    return tag, data
+    return tag, data, value
 
 
-def _landed(
-    flights: dict[str, asyncio.Task[tuple[str, bytes]]],
-    key: str,
-    done: asyncio.Task[tuple[str, bytes]],
-) -> None:
+def _landed(flights: dict[tuple[int, str], Flight], key: tuple[int, str], done: Flight) -> None:
     if flights.get(key) is done:
         del flights[key]
     if not done.cancelled():

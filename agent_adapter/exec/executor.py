@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -66,7 +65,7 @@ class Executor:
         self.book = book_of(self.store)
         self.tokens = TokenBook()
         self.asking: dict[str, Question] = {}
-        self.flights: dict[str, asyncio.Task[tuple[str, bytes]]] = {}
+        self.flights: dict[tuple[int, str], cache.Flight] = {}
         self._plans: dict[ToolSpec, Plan] = {}
         self.watchers = Watchers()
 

@@ -88,9 +88,12 @@ async def settle(call: Call, begun: Begun) -> Recorded | None:
         return None
     if begun.state == "running":
         await call.executor.book.ended(begun.call_key)
+        await call.executor.store.flush()  # the end of a cancelled call is only queued
         row = await call.executor.store.read(lambda tx: tx.get("calls", begun.call_key))
         if row is None or row["state"] == "open":
             raise ToolInFlight(f"{call.spec.name} is under way; wait for it")
+        if row["ending"] == "aborted":
+            raise ToolInFlight(f"{call.spec.name} was stopped before it began; call it again")
         if row["ending"] == "unknown":
             raise doubt(call.spec, row)
         return await recorded(call, row)

@@ -22,8 +22,6 @@ async def mark(call: Call, label: str | None = None) -> None:
     known = f"{scopes}{call.spec.name if label is None else label}"
     if book.knows_label(known):
         return
-    try:
-        await call.executor.store.write(lambda tx: taint.mark(tx, scopes, name))
-    except BaseException:
-        book.forget_label(known)
-        raise
+    await call.executor.store.write(lambda tx: taint.mark(tx, scopes, name))
+    # Only now: another call must not be released on a label that is not durable yet.
+    book.remember_label(known)

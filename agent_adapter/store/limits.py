@@ -29,7 +29,8 @@ def exceeded(tx: Transaction, run_id: str, tool: str, cost: float, limits: RunLi
 
 
 def reserve(tx: Transaction, call_key: str, run_id: str, tool: str, cost: float) -> None:
-    """Count the call against its run until it is settled or released."""
+    """Count the call against its run until it is settled or released; once, if it is run again."""
+    release(tx, call_key)
     for name in ("", tool):
         used = _used(tx, run_id, name)
         spent = {"calls": used["calls"] + 1, "cost": used["cost"] + cost}

@@ -28,10 +28,11 @@ from agent_adapter.core.types import RetryPolicy, RunLimits
 from agent_adapter.exec import ledger
 from agent_adapter.exec.approval.deferred import DeferredApproval
 from agent_adapter.exec.approval.inbox import Inbox
+from agent_adapter.exec.call import Call
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store import MemoryStore
 from agent_adapter.store.calls import begin_call
-from agent_adapter.store.intents import Intent
+from agent_adapter.store.intents import Intent, Reserve
 from tests.exec.shop import (
     ARGS,
     NO,
@@ -54,14 +55,15 @@ pytestmark = pytest.mark.anyio
 EFFECTS = ["read", "idempotent", "write"]
 
 
-async def left_open(store: Any, spec: ToolSpec, **known: Any) -> None:
+async def left_open(
+    store: Any, spec: ToolSpec, *, limits: RunLimits | None = None, **known: Any
+) -> None:
     """Begin a call of `spec` in this store's epoch and leave it open."""
-    from agent_adapter.exec.call import Call
-
     call = Call(Executor(store=store), spec, ARGS, in_run(**known), None)
     call.values = spec.validate(ARGS)
     intent = call.intent()
-    begun = await store.write(lambda tx: begin_call(tx, intent))
+    reserve = Reserve(limits=limits, run_id="run_1") if limits is not None else None
+    begun = await store.write(lambda tx: begin_call(tx, intent, reserve=reserve))
     assert begun.state == "started"
 
 
