@@ -102,7 +102,7 @@ class Envelope:
         """`to_dict` as text with sorted keys; equal envelopes give equal text."""
         data = {name: getattr(self, name) for name in _FIELDS}
         try:
-            return json.dumps(data, sort_keys=True, allow_nan=False)
+            return _ENCODER.encode(data)
         except (TypeError, ValueError) as exc:
             raise ProtocolError(f"Envelope.event_data is not JSON: {exc}") from exc
 
@@ -209,6 +209,7 @@ def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
     return isinstance(value, kinds)
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, allow_nan=False)
 _FIELDS = tuple(field.name for field in fields(Envelope))
 _REQUIRED = _FIELDS[:5]
 _NONE = type(None)

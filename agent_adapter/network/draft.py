@@ -15,7 +15,7 @@ from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ExpectedTurn
 from agent_adapter.network.admission import check_size
 from agent_adapter.network.channel import ChannelState
-from agent_adapter.network.known import Known, in_state, iso, known_channel
+from agent_adapter.network.known import Known, in_state, iso, known_channel, state_text
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["Change", "Desk", "Draft", "Torn"]
@@ -151,7 +151,8 @@ class Draft:
         if due_at is not None:
             self._due.append(made)
         if not self.row["paused"]:
-            expectations.of_turn(self.tx, self.metadata, n, turn.agent_id)
+            channel_id = self.row["channel_id"]
+            expectations.of_turn(self.tx, self.was.deadlines, channel_id, n, turn.agent_id)
 
     def unpause(self) -> Change:
         """Let the channel go on with the turn that it stands at."""
@@ -159,7 +160,8 @@ class Draft:
         turn_id = self.row["turn_id"]
         turn = self.tx.get("turns", turn_id) if turn_id is not None else None
         if turn is not None and turn["state"] == "due":
-            expectations.of_turn(self.tx, self.metadata, turn["n"], turn["agent_id"])
+            deadlines, channel_id = self.was.deadlines, turn["channel_id"]
+            expectations.of_turn(self.tx, deadlines, channel_id, turn["n"], turn["agent_id"])
             if not self.desk.is_person(turn["agent_id"]):
                 due = {"due_at": self.tx.now}
                 self.tx.update("turns", {"turn_id": turn_id, "state": "due"}, due)
@@ -194,14 +196,14 @@ class Draft:
         revision = self.row["revision"] + 1
         folded = self.was.folded
         if self.state is not self.was.state:
-            folded = json.dumps(self.was.adapter.state_to_dict(self.state))
+            folded = state_text(self.was.adapter.state_to_dict(self.state))
         values = self._values | {"seq": self.seq, "spoken": self._spoken, "revision": revision}
         values["folded"] = folded
         where = {"channel_id": self.row["channel_id"], "revision": self.row["revision"]}
         if not self.tx.update("channels", where, values):
             raise ProtocolError(f"{self.row['channel_id']} was changed meanwhile; send it again")
         was = self.was
-        known = Known(revision, self.seq, self.metadata, self.state, was.adapter, was.names, folded)
+        known = was.after(revision, self.seq, self.metadata, self.state, folded)
         return Change(
             channel_id=self.row["channel_id"],
             known=known,

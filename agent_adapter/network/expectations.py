@@ -1,22 +1,27 @@
 """Deadlines: written with what they are about, fired once, standing still while a turn is parked.
 
 `turn_within` and `reply_within` are about a turn, `acks_within` about an invitation, `max_silence`
-about the whole channel. A sweep looks at an index of what is due and at nothing else.
+about the whole channel. Of several deadlines of a turn only the next is a row: when it is told,
+the one after it is written. A sweep looks at an index of what is due and at nothing else.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from agent_adapter.network.channel import ChannelMetadata, Expectation
+from agent_adapter.network.channel import ChannelMetadata
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = [
     "ACKS",
+    "SILENCE",
+    "Deadline",
+    "deadlines_of",
     "due",
     "fire",
-    "has_silence",
+    "next_of",
     "of_channel",
     "of_silence",
     "of_turn",
@@ -28,15 +33,65 @@ __all__ = [
 
 ACKS = "acks_within"
 SILENCE = "max_silence"
+INVITE_TIMEOUT = "invite_timeout"
+
 _OF_TURN = ("turn_within", "reply_within")
+_SECONDS = 600.0
 _AT_ONCE = 200
 
 
-def of_turn(tx: Transaction, metadata: ChannelMetadata, n: int, agent_id: str) -> None:
-    """Write the deadlines of the channel's `n`th turn, which is `agent_id`'s."""
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """One expectation of a channel, ready to be written: `position` is its place among them.
+
+    `applies_to` are ids; `None` is everybody.
+    """
+
+    position: int
+    name: str
+    handler: str
+    seconds: float
+    params: str
+    applies_to: frozenset[str] | None = None
+
+    def concerns(self, agent_id: str | None) -> bool:
+        """Whether it is about this participant."""
+        return self.applies_to is None or agent_id in self.applies_to
+
+
+def deadlines_of(metadata: ChannelMetadata) -> tuple[Deadline, ...]:
+    """The expectations of a channel, the soonest first."""
+    found = []
     for position, item in enumerate(metadata.manifest.expectations):
-        if item.name in _OF_TURN and _applies(item, metadata, agent_id):
-            _write(tx, metadata.channel_id, n, position, item, agent_id)
+        marks = None if item.applies_to is None else set(item.applies_to)
+        ids = None if marks is None else frozenset(_marked(metadata, marks))
+        seconds = float(item.params.get("seconds", _SECONDS))
+        params = json.dumps(item.params)
+        found.append(Deadline(position, item.name, item.on_violation, seconds, params, ids))
+    return tuple(sorted(found, key=lambda item: item.seconds))
+
+
+def of_turn(
+    tx: Transaction, deadlines: Sequence[Deadline], channel_id: str, n: int, agent_id: str
+) -> None:
+    """Write the first deadline of the channel's `n`th turn, which is `agent_id`'s."""
+    for item in deadlines:
+        if item.name in _OF_TURN and item.concerns(agent_id):
+            _write(tx, item, channel_id, n, agent_id, tx.now + item.seconds)
+            return
+
+
+def next_of(tx: Transaction, deadlines: Sequence[Deadline], told: Row) -> None:
+    """Write the deadline of the same turn that comes after `told`."""
+    passed = False
+    for item in deadlines:
+        if item.position == told["position"]:
+            passed, before = True, item.seconds
+        elif passed and item.name in _OF_TURN and item.concerns(told["agent_id"]):
+            # Counted from the other one, so that pauses count for both.
+            due_at = told["due_at"] + item.seconds - before
+            _write(tx, item, told["channel_id"], told["turn"], told["agent_id"], due_at)
+            return
 
 
 def stop_turn(tx: Transaction, channel_id: str, n: int) -> None:
@@ -44,14 +99,17 @@ def stop_turn(tx: Transaction, channel_id: str, n: int) -> None:
     tx.delete("expectations", {"channel_id": channel_id, "turn": n})
 
 
-def of_channel(tx: Transaction, metadata: ChannelMetadata, ack_timeout: float | None) -> None:
+def of_channel(
+    tx: Transaction, deadlines: Sequence[Deadline], channel_id: str, ack_timeout: float | None
+) -> None:
     """Write the deadlines of a channel that has just been opened: those of its invitation."""
-    for position, item in enumerate(metadata.manifest.expectations):
+    for item in deadlines:
         if item.name == ACKS:
-            _write(tx, metadata.channel_id, 0, position, item, None)
+            _write(tx, item, channel_id, 0, None, tx.now + item.seconds)
     if ack_timeout is not None:
-        limit = Expectation(ACKS, "invite_timeout", {"seconds": ack_timeout})
-        _write(tx, metadata.channel_id, 0, len(metadata.manifest.expectations), limit, None)
+        params = json.dumps({"seconds": ack_timeout})
+        limit = Deadline(len(deadlines), ACKS, INVITE_TIMEOUT, ack_timeout, params)
+        _write(tx, limit, channel_id, 0, None, tx.now + ack_timeout)
 
 
 def stop_acks(tx: Transaction, channel_id: str) -> None:
@@ -59,18 +117,13 @@ def stop_acks(tx: Transaction, channel_id: str) -> None:
     tx.delete("expectations", {"channel_id": channel_id, "turn": 0, "name": ACKS})
 
 
-def of_silence(tx: Transaction, metadata: ChannelMetadata) -> None:
+def of_silence(tx: Transaction, deadlines: Sequence[Deadline], channel_id: str) -> None:
     """Somebody said something: silence is counted from now on."""
-    for position, item in enumerate(metadata.manifest.expectations):
+    for item in deadlines:
         if item.name == SILENCE:
-            key = {"channel_id": metadata.channel_id, "turn": 0, "position": position}
+            key = {"channel_id": channel_id, "turn": 0, "position": item.position}
             tx.delete("expectations", key)
-            _write(tx, metadata.channel_id, 0, position, item, None)
-
-
-def has_silence(metadata: ChannelMetadata) -> bool:
-    """Whether the channel's type limits silence."""
-    return any(item.name == SILENCE for item in metadata.manifest.expectations)
+            _write(tx, item, channel_id, 0, None, tx.now + item.seconds)
 
 
 def pause(tx: Transaction, channel_id: str, n: int) -> None:
@@ -104,29 +157,30 @@ def fire(tx: Transaction, row: Row) -> bool:
 
 def _write(
     tx: Transaction,
+    item: Deadline,
     channel_id: str,
     n: int,
-    position: int,
-    item: Expectation,
     agent_id: str | None,
+    due_at: float,
 ) -> None:
-    seconds = float(item.params.get("seconds", 600))
-    row: Row = {"channel_id": channel_id, "turn": n, "position": position, "name": item.name}
-    row |= {"handler": item.on_violation, "agent_id": agent_id, "params": json.dumps(item.params)}
-    tx.insert("expectations", row | {"due_at": tx.now + seconds})
+    row: Row = {
+        "channel_id": channel_id,
+        "turn": n,
+        "position": item.position,
+        "name": item.name,
+        "handler": item.handler,
+        "agent_id": agent_id,
+        "params": item.params,
+        "due_at": due_at,
+    }
+    tx.insert("expectations", row)
 
 
-def _applies(item: Expectation, metadata: ChannelMetadata, agent_id: str) -> bool:
-    if item.applies_to is None:
-        return True
-    return bool(set(item.applies_to) & set(_marks(metadata, agent_id)))
-
-
-def _marks(metadata: ChannelMetadata, agent_id: str) -> Iterable[str]:
-    yield agent_id
+def _marked(metadata: ChannelMetadata, marks: set[str]) -> Iterator[str]:
+    """Ids of those whose id or role is among `marks`."""
     for participant in metadata.participants:
-        if participant.agent_id == agent_id:
-            yield participant.role.value
+        if participant.agent_id in marks or participant.role.value in marks:
+            yield participant.agent_id
 
 
 def _key(row: Row) -> Row:

@@ -20,7 +20,7 @@ from agent_adapter.flow.envelope import (
 from agent_adapter.network import audit, leases, log
 from agent_adapter.network.channel import ChannelState
 from agent_adapter.network.draft import Change, Desk, Draft
-from agent_adapter.network.known import Known, channel_row, iso, known_channel
+from agent_adapter.network.known import Known, channel_row, iso, known_channel, state_text
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["ReplayReport", "fork", "replay", "resume", "writes_after"]
@@ -207,7 +207,7 @@ def _copy_log(tx: Transaction, desk: Desk, source: Row, row: Row, until: int) ->
                 raise ProtocolError(
                     f"{envelope.envelope_id} is the channel's end; fork at an envelope before it"
                 )
-    row |= {"seq": seq, "spoken": spoken, "folded": json.dumps(adapter.state_to_dict(state))}
+    row |= {"seq": seq, "spoken": spoken, "folded": state_text(adapter.state_to_dict(state))}
     tx.insert("channels", row)
     return Draft(tx, desk, row)
 

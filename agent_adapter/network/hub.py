@@ -400,7 +400,7 @@ class Hub(HubIdentities, HubTurns, HubTime):
         found = [self._directory.find(item) for item in ids if item != envelope.sender_id]
         others = [item for item in found if item is not None]
         return self.admission.check_post(
-            envelope, sender, others, self._board.pending(), in_turn=in_turn
+            envelope, sender, others, self._board.pending(ids), in_turn=in_turn
         )
 
 

@@ -9,10 +9,13 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+from pydantic_core import to_json
+
 from agent_adapter.core.errors import NetworkError, NotFoundError
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channel import ChannelManifest, ChannelMetadata, ChannelState
+from agent_adapter.network.expectations import Deadline, deadlines_of
 from agent_adapter.network.records import record_from_dict
 from agent_adapter.store.base import Row, Transaction
 
@@ -23,6 +26,7 @@ __all__ = [
     "in_state",
     "iso",
     "known_channel",
+    "state_text",
     "stored_knobs",
 ]
 
@@ -33,7 +37,7 @@ class Known:
     `folded` is the folded state as text, so that an unchanged state is not written again.
     """
 
-    __slots__ = ("adapter", "folded", "metadata", "names", "revision", "seq", "state")
+    __slots__ = ("adapter", "deadlines", "folded", "metadata", "names", "revision", "seq", "state")
 
     def __init__(
         self,
@@ -44,6 +48,7 @@ class Known:
         adapter: ChannelAdapter,
         names: Mapping[str, str],
         folded: str,
+        deadlines: tuple[Deadline, ...],
     ) -> None:
         self.revision = revision
         self.seq = seq
@@ -52,6 +57,15 @@ class Known:
         self.adapter = adapter
         self.names = names
         self.folded = folded
+        self.deadlines = deadlines
+
+    def after(
+        self, revision: int, seq: int, metadata: ChannelMetadata, state: Any, folded: str
+    ) -> Known:
+        """The channel at a later revision; its type, names and deadlines never change."""
+        return Known(
+            revision, seq, metadata, state, self.adapter, self.names, folded, self.deadlines
+        )
 
 
 def channel_row(tx: Transaction, channel_id: str) -> Row:
@@ -72,7 +86,10 @@ def known_channel(
     adapter = adapters.get(row["type"], row["version"])
     state = adapter.state_from_dict(metadata, json.loads(row["folded"]))
     names = metadata.names()
-    return Known(row["revision"], row["seq"], metadata, state, adapter, names, row["folded"])
+    deadlines = deadlines_of(metadata)
+    return Known(
+        row["revision"], row["seq"], metadata, state, adapter, names, row["folded"], deadlines
+    )
 
 
 def stored_knobs(knobs: Mapping[str, Any]) -> str:
@@ -81,6 +98,14 @@ def stored_knobs(knobs: Mapping[str, Any]) -> str:
         return json.dumps({key: value for key, value in knobs.items() if key != "graph"})
     except (TypeError, ValueError) as exc:
         raise NetworkError(f"the knobs are not JSON: {exc}") from exc
+
+
+def state_text(data: Mapping[str, Any]) -> str:
+    """A folded state as the row keeps it."""
+    try:
+        return to_json(data, inf_nan_mode="constants").decode()
+    except Exception:  # a lone surrogate, which only escapes can say
+        return json.dumps(data)
 
 
 @lru_cache(maxsize=512)

@@ -26,7 +26,14 @@ from agent_adapter.network.channel import (
     ParticipantRole,
 )
 from agent_adapter.network.draft import Change, Desk, Draft
-from agent_adapter.network.known import Known, channel_row, fixed_metadata, iso, stored_knobs
+from agent_adapter.network.known import (
+    Known,
+    channel_row,
+    fixed_metadata,
+    iso,
+    state_text,
+    stored_knobs,
+)
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["Opening", "answer", "close", "expire_due", "fire", "open_channel"]
@@ -62,9 +69,10 @@ def open_channel(tx: Transaction, desk: Desk, opening: Opening) -> Change:
     adapter = desk.adapters.get(opening.manifest.type, opening.manifest.version)
     adapter.validate_create(metadata)
     state = adapter.initial_state(metadata)
-    folded = json.dumps(adapter.state_to_dict(state))
+    folded = state_text(adapter.state_to_dict(state))
     row = _insert(tx, opening, folded)
-    known = Known(0, 0, metadata, state, adapter, metadata.names(), folded)
+    deadlines = expectations.deadlines_of(metadata)
+    known = Known(0, 0, metadata, state, adapter, metadata.names(), folded, deadlines)
     draft = Draft(tx, desk, row, known)
     with draft:
         facts: dict[str, Any] = {"channel_id": opening.channel_id, "creator_id": opening.creator_id}
@@ -172,8 +180,8 @@ def fire(
         draft.end(f"expectation_violated:{deadline['name']}")
     elif deadline["handler"] == "invite_timeout":
         draft.end("invite_timeout")
-    else:
-        return None, record
+    if deadline["turn"] and not draft.metadata.is_terminal():
+        expectations.next_of(tx, draft.was.deadlines, deadline)
     return draft.finish(), record
 
 
@@ -262,7 +270,9 @@ def _invite(draft: Draft, opening: Opening) -> None:
     if _enough(draft.metadata):
         _activate(draft)
     else:
-        expectations.of_channel(draft.tx, draft.metadata, opening.ack_timeout)
+        expectations.of_channel(
+            draft.tx, draft.was.deadlines, opening.channel_id, opening.ack_timeout
+        )
 
 
 def _settle(draft: Draft) -> None:
@@ -298,8 +308,7 @@ def _activate(draft: Draft) -> None:
     first = draft.was.adapter.expected_next(draft.metadata, draft.state)
     # The opener's first message is the first turn; anybody else is asked to take it.
     draft.give_turn(first, by_hand=first is not None and _is_opener(draft, first))
-    if expectations.has_silence(draft.metadata):
-        expectations.of_silence(draft.tx, draft.metadata)
+    expectations.of_silence(draft.tx, draft.was.deadlines, draft.row["channel_id"])
 
 
 def _is_opener(draft: Draft, first: ExpectedTurn) -> bool:

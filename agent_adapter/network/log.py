@@ -313,8 +313,7 @@ def _follow(draft: Draft, sent: Envelope, closing: str | None) -> None:
         return
     if is_turn(sent):
         draft.give_turn(draft.was.adapter.next_turn(draft.metadata, sent, draft.state))
-    if expectations.has_silence(draft.metadata):
-        expectations.of_silence(draft.tx, draft.metadata)
+    expectations.of_silence(draft.tx, draft.was.deadlines, sent.channel_id)
 
 
 def check_change(

@@ -16,16 +16,20 @@ _log = logging.getLogger("agent_adapter.network")
 
 
 class Outbox:
-    """A queue of its own for one receiver; a receiver that raises loses that envelope alone."""
+    """A queue and a task of its own for one receiver.
+
+    A receiver that raises loses that envelope alone; it is logged.
+    """
 
     def __init__(
         self, receiver: Receiver, start: Callable[[Callable[[], object]], asyncio.Task[None]]
     ) -> None:
         self.receiver = receiver
-        self._start = start
         self._waiting: deque[Envelope] = deque()
-        self._pump: asyncio.Task[None] | None = None
-        self._closed = False
+        self._more: asyncio.Future[None] | None = None
+        self._empty: list[asyncio.Future[None]] = []
+        self._busy = False
+        self._pump = start(self._deliver)
 
     @property
     def size(self) -> int:
@@ -34,31 +38,43 @@ class Outbox:
 
     def put(self, envelope: Envelope) -> None:
         """Deliver `envelope` after those that wait."""
-        if self._closed:
-            return
         self._waiting.append(envelope)
-        if self._pump is None:
-            self._pump = self._start(self._deliver)
+        if self._more is not None and not self._more.done():
+            self._more.set_result(None)
 
     async def drained(self) -> None:
-        """Return when nothing waits any more."""
-        while self._pump is not None:
-            await asyncio.wait([self._pump])
+        """Return when nothing waits any more, or nothing is delivered any more."""
+        while (self._waiting or self._busy) and not self._pump.done():
+            empty: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._empty.append(empty)
+            await asyncio.wait([empty, self._pump], return_when=asyncio.FIRST_COMPLETED)
 
     def close(self) -> None:
         """Deliver nothing more; what is being delivered is cancelled."""
-        self._closed = True
         self._waiting.clear()
-        if self._pump is not None and self._pump is not asyncio.current_task():
+        if self._pump is not asyncio.current_task():
             self._pump.cancel()
 
     async def _deliver(self) -> None:
-        try:
+        loop = asyncio.get_running_loop()
+        while True:
             while self._waiting:
+                self._busy = True
                 envelope = self._waiting.popleft()
                 try:
                     await self.receiver.deliver(envelope)
                 except Exception:
                     _log.exception("a participant failed to take %s", envelope.envelope_id)
-        finally:
-            self._pump = None
+            self._busy = False
+            self._tell_empty()
+            self._more = loop.create_future()
+            try:
+                await self._more
+            finally:
+                self._more = None
+
+    def _tell_empty(self) -> None:
+        for empty in self._empty:
+            if not empty.done():
+                empty.set_result(None)
+        self._empty.clear()

@@ -7,7 +7,7 @@ import contextvars
 import logging
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from agent_adapter.core.errors import NetworkError
@@ -172,10 +172,9 @@ class Switchboard:
         """Ids of those who are attached."""
         return list(self._outboxes)
 
-    def pending(self) -> dict[str, int]:
-        """How many messages wait for each participant."""
-        waiting = {agent_id: outbox.size for agent_id, outbox in self._outboxes.items()}
-        return waiting | self._missed
+    def pending(self, agent_ids: Iterable[str]) -> dict[str, int]:
+        """How many messages wait for each of these participants."""
+        return {agent_id: self._waiting(agent_id) for agent_id in agent_ids}
 
     def spawn(self, work: Callable[[], Any]) -> asyncio.Task[None]:
         """A task in the hub's own context, kept until it ends."""
@@ -198,6 +197,10 @@ class Switchboard:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._known.clear()
+
+    def _waiting(self, agent_id: str) -> int:
+        outbox = self._outboxes.get(agent_id)
+        return self._missed.get(agent_id, 0) if outbox is None else outbox.size
 
     def _deliver(self, envelope: Envelope, known: Known) -> None:
         for participant in known.metadata.participants:
