@@ -113,7 +113,8 @@ def _stop(tx: Transaction, intent: Intent, fence: Operation[str | None] | None) 
 def _take_and_reserve(
     tx: Transaction, intent: Intent, call_key: str, consume: Take | None, reserve: Reserve | None
 ) -> Begun | None:
-    if reserve is not None:
+    # A call that is run again holds what it reserved when it first began.
+    if reserve is not None and tx.get("reservations", call_key) is None:
         over = limits.exceeded(tx, reserve.run_id, intent.tool, intent.cost, reserve.limits)
         if over is not None:
             return Begun(state="limit", call_key=call_key, reason=over)
