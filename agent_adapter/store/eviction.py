@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from agent_adapter.store.heap import Heap
+from agent_adapter.store.pruning import OF_A_RUN
 
 __all__ = ["IdleRuns"]
 
-_OF_A_RUN = ("calls", "ledger", "chain_heads", "payloads", "usage", "runs", "reservations")
 _EVERY = 256
 _AT_ONCE = 512
 _CACHE_SECONDS = 60.0
@@ -70,7 +70,7 @@ class IdleRuns:
         return any(row["state"] in ("pending", "approved") for _, row in found)
 
     def _forget(self, run_id: str) -> None:
-        for name in _OF_A_RUN:
+        for name in OF_A_RUN:
             _drop(self._heaps[name], {"run_id": run_id})
         _drop(self._heaps["taints"], {"scope": f"run:{run_id}"})
         for key, _ in self._heaps["approvals"].find({"run_id": run_id}):

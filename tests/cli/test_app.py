@@ -27,6 +27,11 @@ COMMANDS = [
     ("ledger", "verify"),
     ("ledger", "in-doubt"),
     ("ledger", "resolve"),
+    ("writes", "stop"),
+    ("writes", "allow"),
+    ("writes", "status"),
+    ("db", "backup"),
+    ("db", "prune"),
     ("integrations",),
 ]
 

@@ -1,0 +1,70 @@
+"""`agent-adapter db`: copy a store, and delete what is old."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent_adapter.cli.exits import OK, USAGE, Refusal
+from agent_adapter.cli.options import AsJson, Reviewer, StoreUrl, reviewer_name, with_store
+from agent_adapter.cli.output import console, plain, print_json
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Copy a store, and delete what is old.")
+
+_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+@app.command(epilog="Example: agent-adapter db backup state-monday.db")
+def backup(
+    to: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Where nothing is yet.", show_default=False)
+    ],
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Write one moment of the store, and its key, to a new file; others go on meanwhile."""
+    from agent_adapter.exec.upkeep import back_up
+
+    written = with_store(store, lambda opened: back_up(opened, to))
+    if as_json:
+        print_json({"backup": str(written), "bytes": written.stat().st_size})
+    else:
+        console().print(plain(f"written: {written}"), soft_wrap=True)
+    return OK
+
+
+@app.command(epilog="Example: agent-adapter db prune --older-than 90d")
+def prune(
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="AGE", help="90d, 12w, 36h or 30m.")
+    ],
+    dry: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    reviewer: Reviewer = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Delete runs that ended longer ago; none with a write in doubt or an open approval."""
+    from agent_adapter.exec.upkeep import prune as delete
+
+    before = time.time() - _age(older_than)
+    who = reviewer_name(reviewer)
+    runs = with_store(store, lambda opened: delete(opened, before=before, by=who, dry=dry))
+    if as_json:
+        print_json({"runs": runs, "deleted": not dry})
+    else:
+        console().print(f"{runs} runs {'would be ' if dry else ''}deleted")
+    return OK
+
+
+def _age(written: str) -> float:
+    found = re.fullmatch(r"(\d{1,6})([mhdw])", written.strip())
+    if found is None:
+        problem = f"--older-than {written!r} is no age"
+        raise Refusal(f"{problem}: write 90d, 12w, 36h or 30m", code=USAGE)
+    return int(found[1]) * float(_SECONDS[found[2]])

@@ -1,0 +1,65 @@
+"""What an operator does to a store as a whole: stop its writes, prune it, copy it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import partial
+from pathlib import Path
+
+from agent_adapter.core.errors import StoreError
+from agent_adapter.store import pruning, switch
+from agent_adapter.store.base import Store
+
+__all__ = ["allow_writes", "back_up", "prune", "stop_writes", "stopped"]
+
+_AT_ONCE = 50
+
+
+async def stop_writes(store: Store, *, by: str, reason: str = "") -> None:
+    """Refuse every write of this store that has not begun, in every process, until allowed.
+
+    Refused calls are `ApprovalDenied` with `reason` in the text; reads go on.
+    """
+    await store.write(lambda tx: switch.stop_writes(tx, by=by, reason=reason))
+
+
+async def allow_writes(store: Store, *, by: str) -> bool:
+    """Let writes run again; whether they had been stopped."""
+    return await store.write(lambda tx: switch.allow_writes(tx, by=by))
+
+
+async def stopped(store: Store) -> str | None:
+    """Why writes are stopped; `None` while they may run."""
+    return await store.read(switch.stopped)
+
+
+async def prune(store: Store, *, before: float, by: str, dry: bool = False) -> int:
+    """Delete the runs that ended before that time (seconds since the epoch); how many.
+
+    Kept are runs with a write under way or in doubt, with an approval that may still be decided or
+    used, and with a call that happens once over all runs. The ledger notes the deletion. `dry`
+    only counts. A call of a deleted run that is made again is a new call.
+    """
+    await store.flush()
+    runs = await store.read(lambda tx: pruning.old_runs(tx, before))
+    if dry:
+        return len(runs)
+    pruned = 0
+    for start in range(0, len(runs), _AT_ONCE):
+        some = runs[start : start + _AT_ONCE]
+        pruned += await store.write(partial(pruning.prune, runs=some, before=before, by=by))
+    return pruned
+
+
+async def back_up(store: Store, to: str | os.PathLike[str]) -> Path:
+    """Write one moment of the store, and its key, to a new file while others go on; its path."""
+    from agent_adapter.store.sql.copying import copy_store
+    from agent_adapter.store.sql.sqlite import SqliteStore, sqlite_path
+
+    if not isinstance(store, SqliteStore):
+        raise StoreError(f"{store.url} is not a file; only a sqlite:/// store can be copied")
+    await store.flush()
+    target = sqlite_path(to)
+    await asyncio.to_thread(copy_store, store.path, target)
+    return target
