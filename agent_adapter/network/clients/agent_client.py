@@ -75,7 +75,7 @@ class AgentClient(ParticipantClient):
         A hub starts the turns of a connected participant by itself, also after a restart.
         """
         self.check_connected()
-        return len(await self._hub_client.pending_turns_for(self.agent_id))
+        return await self._hub_client.resume_turns(self.agent_id)
 
     async def add_example(self, example: ResumeExample) -> None:
         """Add a piece of work to what the agent says about itself."""

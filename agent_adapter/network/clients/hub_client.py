@@ -15,12 +15,14 @@ from agent_adapter.network.channel import ChannelMetadata, ChannelState
 from agent_adapter.network.claims import PendingTurn, TurnRef
 from agent_adapter.network.clients.agent_client import AgentClient
 from agent_adapter.network.clients.human_client import HumanClient
+from agent_adapter.network.clients.parked import ParkedTurns, WatchingPort
 from agent_adapter.network.clients.participant import ParticipantClient
 from agent_adapter.network.hub_port import HubTurnPort
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.base import HubLike, Link
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turn import TurnPort
+from agent_adapter.store import waits
 
 if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor
@@ -54,6 +56,7 @@ class HubClient:
         self._adapters = AdapterRegistry()
         self._clients: list[ParticipantClient] = []
         self._connecting = asyncio.Lock()
+        self._parked: ParkedTurns | None = None
         self._closed = False
 
     @property
@@ -115,7 +118,10 @@ class HubClient:
             client.tools = NetworkPlugin(client).tools
         if skill_md is not None:
             await self.set_skill(client.agent_id, skill_md)
-        return await self._attached(client)
+        await self._attached(client)
+        if not self._shares_store:
+            await self.resume_turns(client.agent_id)
+        return client
 
     async def register_human(
         self,
@@ -275,10 +281,26 @@ class HubClient:
         return adapter
 
     def turn_port(self, ref: TurnRef) -> TurnPort:
-        """How the round of a turn reaches the hub."""
+        """How the round of a turn of a participant registered here reaches the hub."""
         if self._far is None:
             raise NetworkError("this HubClient is closed; make a new one")
-        return HubTurnPort(self._far, ref)
+        if self._shares_store:
+            return HubTurnPort(self._far, ref)
+        if self._parked is None:
+            self._parked = ParkedTurns(self.executor.store, self._wake)
+        return WatchingPort(self._far, ref, self._parked)
+
+    async def resume_turns(self, agent_id: str) -> int:
+        """How many turns of a participant wait; those that a store of its own holds up go on.
+
+        Such a turn is run again: it waits again where nothing was decided.
+        """
+        pending = await self.pending_turns_for(agent_id)
+        if not self._shares_store:
+            for turn in pending:
+                if turn.state == "parked":
+                    await self._wake(turn.turn_id)
+        return len(pending)
 
     # --- the connection -----------------------------------------------------------------------
 
@@ -301,6 +323,8 @@ class HubClient:
             return
         for client in tuple(self._clients):
             await client.disconnect()
+        if self._parked is not None:
+            await self._parked.close()
         self._closed = True
         if self._far is not None:
             await self._link.disconnect(self._far)
@@ -311,6 +335,19 @@ class HubClient:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+    @property
+    def _shares_store(self) -> bool:
+        """Whether decisions about the rounds here are written where the hub sees them."""
+        return self._hub is not None and self.executor.store is self._hub.store
+
+    async def _wake(self, turn_id: str) -> None:
+        if self._hub is None:
+            far: Any = await self.hub_like()
+            await far.wake_turn(turn_id)
+        else:
+            await self._hub.store.write(lambda tx: waits.wake_turn(tx, turn_id))
+            await self._hub.run_due()
 
     def _drive_of(self, agent: Any) -> Any:
         own = getattr(self._hub, "driver_for", None)

@@ -48,7 +48,7 @@ class HumanClient(ParticipantClient):
         self._auto_ack = auto_ack_invites
         self._callbacks: list[Callback] = []
         self._inbox: deque[Envelope] = deque(maxlen=_KEPT)
-        self._arrived = asyncio.Condition()
+        self._arrived = asyncio.Event()
 
     async def send(
         self,
@@ -123,15 +123,18 @@ class HumanClient(ParticipantClient):
     async def disconnect(self) -> None:
         """Receive nothing more, and let go of whoever waits for a message."""
         await super().disconnect()
-        async with self._arrived:
-            self._arrived.notify_all()
+        self._arrived.set()
+
+    def hub_lost(self, why: str) -> None:
+        """What the link calls when there is no coming back to the hub."""
+        super().hub_lost(why)
+        self._arrived.set()
 
     async def _received(self, envelope: Envelope) -> None:
         if not from_elsewhere(envelope, self.agent_id):
             return
         self._inbox.append(envelope)
-        async with self._arrived:
-            self._arrived.notify_all()
+        self._arrived.set()
         for callback in tuple(self._callbacks):
             try:
                 await callback(envelope)
@@ -145,7 +148,9 @@ class HumanClient(ParticipantClient):
 
     async def _pulled(self) -> Envelope | None:
         """The oldest envelope not pulled yet; `None` at the end."""
-        async with self._arrived:
-            while not self._inbox and self.connected:
-                await self._arrived.wait()
-            return self._inbox.popleft() if self._inbox else None
+        while not self._inbox:
+            if not self.connected:
+                return None
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._inbox.popleft()

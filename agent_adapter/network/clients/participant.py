@@ -221,6 +221,10 @@ class ParticipantClient:
             self._wakes.end(f"{self.name} is disconnected")
             await self._hub_client.drop(self)
 
+    def hub_lost(self, why: str) -> None:
+        """What the link calls when there is no coming back to the hub."""
+        self._wakes.end(f"{self.name} has lost its hub: {why}")
+
     async def close(self) -> None:
         """The same as `disconnect`."""
         await self.disconnect()

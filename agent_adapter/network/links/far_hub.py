@@ -285,9 +285,9 @@ class FarHub:
         """Set a turn aside until a person has decided."""
         await self._wire.ask("park_turn", turn=_ref(ref), waits_for=list(waits_for))
 
-    async def wake_turn(self, agent_id: str, turn_id: str) -> None:
+    async def wake_turn(self, turn_id: str) -> None:
         """Let a parked turn go on: what it waits for was decided in this process."""
-        await self._wire.ask("wake_turn", agent_id=agent_id, turn_id=turn_id)
+        await self._wire.ask("wake_turn", turn_id=turn_id)
 
     async def fail_turn(self, ref: TurnRef, error: BaseException) -> None:
         """Count a failed attempt."""

@@ -285,11 +285,11 @@ async def _park_turn(session: Session, params: Params) -> Any:
 
 
 async def _wake_turn(session: Session, params: Params) -> Any:
-    agent_id, turn_id = _own(session, params.text("agent_id")).agent_id, params.text("turn_id")
-    own = await session.hub.pending_turns_for(agent_id)
-    if not any(item.turn_id == turn_id for item in own):
-        raise NotFoundError(f"there is no turn {turn_id} that waits for {agent_id}")
-    await session.hub.store.write(lambda tx: waits.wake_turn(tx, turn_id))
+    turn_id, store = params.text("turn_id"), session.hub.store
+    turn = await store.read(lambda tx: tx.get("turns", turn_id))
+    if turn is None or turn["agent_id"] not in session.seats:
+        raise NotFoundError(f"there is no turn {turn_id} here")
+    await store.write(lambda tx: waits.wake_turn(tx, turn_id))
     await session.hub.run_due()
 
 

@@ -1,0 +1,80 @@
+"""Turns that wait for a decision which falls in this process's store, and not in the hub's."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from agent_adapter.core.errors import NetworkError
+from agent_adapter.network.claims import TurnRef
+from agent_adapter.network.hub_port import HubTurnPort
+from agent_adapter.store import waits
+from agent_adapter.store.base import Store
+
+if TYPE_CHECKING:
+    from agent_adapter.network.links.base import HubLike
+
+__all__ = ["ParkedTurns", "WatchingPort"]
+
+_log = logging.getLogger("agent_adapter.network")
+
+_FIRST, _SLOWEST = 0.2, 2.0
+
+
+class ParkedTurns:
+    """Looks for the decisions that parked turns wait for, and lets those turns go on.
+
+    The decisions may be written by any process that shares the store, so they are looked for.
+    `wake(turn_id)` tells the hub.
+    """
+
+    def __init__(self, store: Store, wake: Callable[[str], Awaitable[None]]) -> None:
+        self._store = store
+        self._wake = wake
+        self._watching: dict[str, asyncio.Task[None]] = {}
+
+    def watch(self, turn_id: str, waits_for: Sequence[str]) -> None:
+        """Let the turn go on when one of these approvals or calls is decided."""
+        if turn_id in self._watching:
+            self._watching[turn_id].cancel()
+        self._watching[turn_id] = asyncio.create_task(self._watched(turn_id, tuple(waits_for)))
+
+    async def close(self) -> None:
+        """Look no more."""
+        tasks = list(self._watching.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._watching.clear()
+
+    async def _watched(self, turn_id: str, waits_for: tuple[str, ...]) -> None:
+        pause = _FIRST
+        try:
+            while not await self._store.read(
+                lambda tx: any(waits.is_settled(tx, item) for item in waits_for)
+            ):
+                await asyncio.sleep(pause)
+                pause = min(pause * 1.5, _SLOWEST)
+            await self._wake(turn_id)
+        except NetworkError as exc:
+            _log.info("the hub was not told that turn %s can go on: %s", turn_id, exc)
+        finally:
+            if self._watching.get(turn_id) is asyncio.current_task():
+                del self._watching[turn_id]
+
+
+class WatchingPort(HubTurnPort):
+    """The port of a round whose approvals lie in a store of its own."""
+
+    __slots__ = ("_parked",)
+
+    def __init__(self, hub: HubLike, ref: TurnRef, parked: ParkedTurns) -> None:
+        super().__init__(hub, ref)
+        self._parked = parked
+
+    async def park(self, waits_for: Sequence[str]) -> None:
+        """Set the turn aside, and look for the decision."""
+        await super().park(waits_for)
+        self._parked.watch(self.ref.turn_id, waits_for)
