@@ -1,0 +1,54 @@
+"""Rules as data: durations, globs, and what cannot be a rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_adapter.core.errors import ProtocolError
+from agent_adapter.network import AccessBlock, InboxBlock, LimitsBlock, Rule, parse_duration
+from agent_adapter.network.rules import allows
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("30s", 30), ("15m", 900), ("2h", 7200), ("1d", 86400), ("90", 90), (45, 45), ("", 0)],
+)
+def test_duration(text: str | int, seconds: int) -> None:
+    """A duration has a unit, or is in seconds."""
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["2 weeks", "h", "-5s", "1.5h", "٣s", -1])
+def test_no_duration(text: str | int) -> None:
+    """Anything else is refused with the ways to write one."""
+    with pytest.raises(ValueError, match="30s, 15m, 2h, 1d"):
+        parse_duration(text)
+
+
+def test_rule_survives_json() -> None:
+    """A rule reads back as it was written."""
+    rule = Rule(access=AccessBlock(inbound_from=["support-*"]), limits=LimitsBlock())
+    assert Rule.from_dict(rule.to_dict()) == rule
+
+
+def test_unknown_limit_is_refused() -> None:
+    """A misspelt limit is refused, not ignored: it would limit nothing."""
+    with pytest.raises(ProtocolError, match="max_chanels"):
+        Rule.from_dict({"limits": {"max_chanels": 3}})
+
+
+def test_dropping_messages_is_refused() -> None:
+    """A rule that would lose accepted messages cannot be written."""
+    with pytest.raises(ValueError, match="never dropped"):
+        InboxBlock(overflow="drop_oldest")
+
+
+def test_pressure_begins_before_the_limit() -> None:
+    """Without a high-water mark there is pressure from 80 per cent on."""
+    assert InboxBlock(max_pending=10).pressure_at() == 8
+
+
+def test_globs_keep_capitals_apart() -> None:
+    """A pattern matches names as they are written."""
+    assert allows(["support-*"], "support-1")
+    assert not allows(["support-*"], "Support-1")
