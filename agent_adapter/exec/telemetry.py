@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
@@ -9,7 +10,7 @@ from opentelemetry import trace
 if TYPE_CHECKING:
     from agent_adapter.exec.call import Call
 
-__all__ = ["active", "finish", "start"]
+__all__ = ["active", "finish", "inside", "start"]
 
 _no_provider = trace.ProxyTracerProvider
 _unknown = object()
@@ -38,6 +39,13 @@ def start(call: Call) -> Any:
             "agent_adapter.effects": call.spec.effects,
         },
     )
+
+
+def inside(span: Any) -> AbstractContextManager[Any]:
+    """Make the span the parent of whatever the call starts; of errors it is told nothing here."""
+    if span is None:
+        return nullcontext()
+    return trace.use_span(span, record_exception=False, set_status_on_exception=False)
 
 
 def finish(span: Any, error: BaseException | None) -> None:

@@ -54,7 +54,8 @@ class Watchers:
         begun = time.perf_counter()
         error: BaseException | None = None
         try:
-            return await steps
+            with telemetry.inside(span):
+                return await steps
         except BaseException as exc:
             error = exc
             raise
