@@ -1,0 +1,119 @@
+"""One call as LangChain and LangGraph know it: its ids, and the approval of a gate around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.context import ToolContext
+from agent_adapter.exec.around import AROUND
+from agent_adapter.exec.ids import new_id
+
+if TYPE_CHECKING:
+    from agent_adapter.core.tool import ToolSpec
+    from agent_adapter.exec.gate import Grant
+
+__all__ = ["GRANTED", "Granted", "Native", "native_of"]
+
+
+class Native:
+    """The native ids of one call; the same again when a node runs again.
+
+    `run_id` is what survives a pause: the thread, else the run of the graph, else the task.
+    """
+
+    __slots__ = ("call_id", "run_id", "task_id", "thread_id")
+
+    def __init__(
+        self, call_id: str, run_id: str | None, thread_id: str | None, task_id: str | None
+    ) -> None:
+        self.call_id = call_id
+        self.run_id = run_id
+        self.thread_id = thread_id
+        self.task_id = task_id
+
+    @property
+    def pausable(self) -> bool:
+        """Whether a graph with a checkpointer runs the call, so that it can pause and go on."""
+        return self.task_id is not None and self.thread_id is not None
+
+    def context(self, bound_by: str, *, reexecutes: bool = True) -> ToolContext:
+        """A fresh context for this call; a gate and its tool need one each."""
+        return ToolContext(
+            self.call_id, self.run_id, self.thread_id, bound_by=bound_by, reexecutes=reexecutes
+        )
+
+
+def native_of(
+    call_id: str | None, runtime: Any = None, config: Mapping[str, Any] | None = None
+) -> Native:
+    """The ids of a call from the `ToolRuntime` of its node, or from its configuration."""
+    info = getattr(runtime, "execution_info", None)
+    if info is not None:
+        thread_id, run_id, task_id = info.thread_id, info.run_id, info.task_id
+        call_id = _told_apart(call_id, runtime.state)
+    else:
+        thread_id, run_id, task_id = _configured(config, "thread_id"), None, None
+    run_id = thread_id or run_id
+    if run_id is None and AROUND.get() is None:  # a run scope gives its own
+        run_id = task_id or new_id("run")
+    return Native(call_id or new_id("call"), run_id, thread_id, task_id)
+
+
+def _configured(config: Mapping[str, Any] | None, key: str) -> str | None:
+    value = ((config or {}).get("configurable") or {}).get(key)
+    return None if value is None else str(value)
+
+
+def _told_apart(call_id: str | None, state: Any) -> str | None:
+    """The call's id, with its message's where an earlier message of the thread used the same one.
+
+    Models reuse call ids; a node that runs again finds the same messages, so this is stable.
+    """
+    if call_id is None:
+        return None
+    latest: Any = None
+    for message in reversed(_messages(state)):
+        calls = getattr(message, "tool_calls", None)
+        if not calls or all(call["id"] != call_id for call in calls):
+            continue
+        if latest is not None:
+            return f"{call_id}@{latest.id}"
+        latest = message
+    return call_id
+
+
+def _messages(state: Any) -> list[Any]:
+    found = state.get("messages") if isinstance(state, Mapping) else state
+    if found is state and not isinstance(state, list):
+        found = getattr(state, "messages", None)
+    return found if isinstance(found, list) else []
+
+
+class Granted:
+    """What a gate around a tool leaves for the one call that it let by."""
+
+    __slots__ = ("_call_id", "_grant", "_spec", "args")
+
+    def __init__(
+        self, spec: ToolSpec, native: Native, args: Mapping[str, Any], grant: Grant
+    ) -> None:
+        self._spec = spec
+        self._call_id = native.call_id
+        self._grant: Grant | None = grant
+        self.args = args
+
+    def take(self, spec: ToolSpec, native: Native, args: Mapping[str, Any]) -> Any:
+        """The token, once, for that very call; the executor checks the rest of its binding."""
+        grant = self._grant
+        if grant is None or spec is not self._spec or native.call_id != self._call_id:
+            return None
+        if args != self.args:
+            return None
+        self._grant = None
+        return grant.token
+
+
+GRANTED: ContextVar[Granted | None] = ContextVar("agent_adapter_granted", default=None)
+"""Set around a tool by the gate that let it by; inherited by the task that runs the tool."""

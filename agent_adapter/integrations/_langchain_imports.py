@@ -1,0 +1,119 @@
+"""LangChain's own tools as specs, so that they run under the executor and in other frameworks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.errors import ToolDefinitionError, ToolError, ToolFailed
+from agent_adapter.core.tool import ToolSpec
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+__all__ = ["imported"]
+
+
+def imported(native: BaseTool, *, name: str | None = None, **policy: Any) -> ToolSpec:
+    """`native` as a spec; `name` replaces one that other frameworks cannot have.
+
+    What the tool raises as `ToolException` is shown to the model, nothing else is.
+
+    Raises:
+        ToolDefinitionError: it is no LangChain tool, or needs the state of the graph it was in.
+    """
+    from langchain_core.tools import BaseTool
+
+    if not isinstance(native, BaseTool):
+        raise ToolDefinitionError(
+            f"{native!r} is no LangChain tool; make one of a function with "
+            "langchain_core.tools.tool, or register the function itself"
+        )
+    _refuse_injected(native)
+    chosen = name if name is not None else native.name
+    call = _caller(native)
+    return ToolSpec.from_json_schema(
+        chosen, native.description or chosen, _schema_of(native), call, **policy
+    )
+
+
+def _schema_of(native: BaseTool) -> dict[str, Any]:
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+
+    schema = native.tool_call_schema
+    if isinstance(schema, Mapping):
+        return {key: value for key, value in schema.items() if key != "description"}
+    if hasattr(schema, "model_json_schema"):
+        found: dict[str, Any] = schema.model_json_schema()
+        found.pop("description", None)
+        return found
+    # A model of Pydantic's first version.
+    parameters: dict[str, Any] = convert_to_openai_tool(native)["function"]["parameters"]
+    return parameters
+
+
+def _refuse_injected(native: BaseTool) -> None:
+    from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
+
+    graphs = (InjectedState, InjectedStore, ToolRuntime)
+    for parameter, kind in _annotations(native).items():
+        inside = (kind, *getattr(kind, "__metadata__", ()), getattr(kind, "__origin__", None))
+        if any(item in graphs or isinstance(item, graphs) for item in inside):
+            raise ToolDefinitionError(
+                f"{native.name}: its parameter {parameter} is filled in by the graph it runs in, "
+                "which is not there elsewhere; keep this tool in its graph"
+            )
+
+
+def _annotations(native: BaseTool) -> dict[str, Any]:
+    from typing import get_type_hints
+
+    found: dict[str, Any] = {}
+    for source in (getattr(native, "func", None), getattr(native, "coroutine", None)):
+        if source is not None:
+            found |= get_type_hints(source, include_extras=True)
+    fields = getattr(native.args_schema, "model_fields", {})
+    return found | {
+        name: next((item for item in field.metadata), field.annotation)
+        for name, field in fields.items()
+    }
+
+
+def _caller(native: BaseTool) -> Any:
+    """A function of the tool's arguments: its raw value, not the text of a message."""
+    from langchain_core.messages import ToolMessage
+    from langchain_core.tools import ToolException
+
+    # Its own handling of errors would make a plain result of them.
+    bare = native.model_copy(update={"handle_tool_error": False, "handle_validation_error": False})
+    takes_id = "InjectedToolCallId" in repr(_annotations(native))
+
+    async def call(agent_adapter_context: ToolContext, **arguments: Any) -> Any:
+        given: Any = arguments
+        if takes_id:
+            call_id = agent_adapter_context.call_id or ""
+            given = {"name": native.name, "args": arguments, "id": call_id, "type": "tool_call"}
+        try:
+            value = await bare.ainvoke(given)
+        except ToolException as exc:
+            raise ToolError(_text_of(native.handle_tool_error, exc)) from exc
+        if isinstance(value, ToolMessage):
+            if value.status == "error":
+                raise ToolError(str(value.content))
+            return value.content
+        return value
+
+    return call
+
+
+def _text_of(handling: Any, error: Exception) -> str:
+    """The text that the tool's author meant for the model."""
+    if isinstance(handling, str):
+        return handling
+    if not callable(handling):
+        return str(error)
+    try:
+        return str(handling(error))
+    except Exception as exc:
+        raise ToolFailed(f"the handler of a tool's error failed: {type(exc).__name__}") from exc
