@@ -5,7 +5,13 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from agent_adapter.core.errors import AgentAdapterError, GuardrailBlocked, ToolError
+from agent_adapter.core.errors import (
+    AgentAdapterError,
+    GuardrailBlocked,
+    ToolBusy,
+    ToolError,
+    ToolTimeout,
+)
 from agent_adapter.core.events import CallReplayed
 from agent_adapter.core.injecting import injected_values
 from agent_adapter.exec import hooks, record, replay, run, taint
@@ -84,7 +90,8 @@ async def _run_begun(call: Call, plan: Plan) -> Any:
     value: Any = None
     error: BaseException | None = None
     try:
-        value = await run.function(call, record.late(call))
+        late = record.late(call)
+        value = await (_marked(call, late) if plan.marks else run.function(call, late))
         value = await _released(call, plan, value)
     except Exception as exc:
         error = exc
@@ -106,7 +113,7 @@ async def _run_unbegun(call: Call, plan: Plan) -> Any:
     # Scalars cannot be changed by the tool, so their record is built when it is written.
     intent = None if plan.flat else call.intent()
     try:
-        value = await run.function(call)
+        value = await (_marked(call) if plan.marks else run.function(call))
         if plan.after or plan.marks or call.scope is not None:
             value = await _released(call, plan, value)
     except BaseException as exc:
@@ -117,6 +124,16 @@ async def _run_unbegun(call: Call, plan: Plan) -> Any:
     else:
         record.post_read(call, intent or call.intent(), record.outcome_of(call, value))
     return value
+
+
+async def _marked(call: Call, late: run.Late | None = None) -> Any:
+    """What an untrusted function gives; what it says where it fails is read by the model too."""
+    try:
+        return await run.function(call, late)
+    except ToolError as exc:
+        if not isinstance(exc, (ToolTimeout, ToolBusy)) and not run.names_only(call, exc):
+            await taint.mark(call)
+        raise
 
 
 async def _released(call: Call, plan: Plan, value: Any) -> Any:

@@ -24,7 +24,7 @@ from agent_adapter.exec.around import AROUND
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.threads import pool
 
-__all__ = ["NOT_THE_AUTHORS", "Late", "function"]
+__all__ = ["NOT_THE_AUTHORS", "Late", "function", "names_only"]
 
 NOT_THE_AUTHORS = (ToolFailed, ToolTimeout, ToolInDoubt, ToolInFlight, ToolBusy)
 """The tool errors that only this library raises: none is an author's promise."""
@@ -104,8 +104,13 @@ def _worth_retrying(exc: BaseException, policy: RetryPolicy) -> bool:
     return isinstance(exc, ToolFailed) and isinstance(exc.__cause__, policy.on)
 
 
-def _failed(call: Call, exc: Exception) -> ToolFailed:
+def _failed(call: Call, exc: BaseException | None) -> ToolFailed:
     return ToolFailed(f"{call.spec.name} failed: {type(exc).__name__}")
+
+
+def names_only(call: Call, error: ToolError) -> bool:
+    """Whether the error's text is this library's own, and nothing that the tool said."""
+    return isinstance(error, ToolFailed) and str(error) == str(_failed(call, error.__cause__))
 
 
 def _redacted(call: Call, exc: ToolError) -> ToolError:

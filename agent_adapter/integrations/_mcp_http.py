@@ -1,0 +1,122 @@
+"""Serving MCP: over stdio to the one who started us, over HTTP to whoever may call."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.errors import IntegrationError
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.auth.provider import AccessToken, TokenVerifier
+    from starlette.applications import Starlette
+
+__all__ = ["StaticTokens", "is_loopback", "mcp_http_app", "serve_http", "serve_stdio"]
+
+_SHORTEST = 16
+
+
+class StaticTokens:
+    """Bearer tokens that were handed out by hand: client name by token.
+
+    Only hashes are kept, and every one is compared, so that the time taken tells nothing.
+    """
+
+    def __init__(self, tokens: Mapping[str, str]) -> None:
+        for client, token in tokens.items():
+            if len(token) < _SHORTEST:
+                raise IntegrationError(
+                    f"the token of {client!r} is shorter than {_SHORTEST} characters; "
+                    'make one with: python -c "import secrets; print(secrets.token_urlsafe())"'
+                )
+        if not tokens:
+            raise IntegrationError("there is no token: a server without one would refuse all calls")
+        self._clients = {client: _hashed(token) for client, token in tokens.items()}
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Who the token belongs to; `None` for one that was not handed out."""
+        from mcp.server.auth.provider import AccessToken
+
+        given = _hashed(token)
+        known = [c for c, kept in self._clients.items() if hmac.compare_digest(kept, given)]
+        if not known:
+            return None
+        # The token itself goes no further: nothing here may pass it on to another service.
+        return AccessToken(token="", client_id=known[0], scopes=[])
+
+
+def _hashed(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def mcp_http_app(
+    server: Server[Any], *, host: str = "127.0.0.1", verifier: TokenVerifier | None = None
+) -> Starlette:
+    """The server as an ASGI application over streamable HTTP, at `/mcp`, for a server on `host`.
+
+    With `verifier` each request needs a bearer token that it knows, and the token's owner is the
+    principal of the calls. Beyond loopback one is required: `IntegrationError` without.
+    """
+    if verifier is None:
+        if not is_loopback(host):
+            raise IntegrationError(
+                f"{host} can be reached from other machines, and MCP has no check of its own: "
+                "give a token check (verifier=StaticTokens({…}), or --tokens FILE), "
+                "or serve on 127.0.0.1"
+            )
+        return server.streamable_http_app(host=host)
+    from mcp.server.auth.settings import AuthSettings
+
+    shown = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    settings = AuthSettings.model_validate(
+        {"issuer_url": f"http://{shown}", "resource_server_url": None}
+    )
+    return server.streamable_http_app(host=host, auth=settings, token_verifier=verifier)
+
+
+async def serve_http(
+    server: Server[Any],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    verifier: TokenVerifier | None = None,
+    on_start: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until a signal ends it; `on_start` is given the URL, with the port that was taken.
+
+    TLS is not spoken here: beyond one machine put a proxy that does in front.
+    """
+    import uvicorn
+
+    app = mcp_http_app(server, host=host, verifier=verifier)
+    config = uvicorn.Config(app, host=host, port=port, log_level="warning", ws="none")
+    socket = config.bind_socket()
+    if on_start is not None:
+        shown = f"[{host}]" if ":" in host else host
+        on_start(f"http://{shown}:{socket.getsockname()[1]}/mcp")
+    try:
+        await uvicorn.Server(config).serve(sockets=[socket])
+    finally:
+        socket.close()
+
+
+async def serve_stdio(server: Server[Any]) -> None:
+    """Serve one client over stdin and stdout until it closes them."""
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
