@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Iterable
 from typing import Protocol
 
-from agent_adapter.core.errors import NetworkError, StaleTurn
+from agent_adapter.core.errors import NetworkError, StaleTurn, StoreError
 from agent_adapter.network.claims import RunTurn, StartedTurn, TurnRef
 from agent_adapter.store.base import Row
 
@@ -53,6 +53,7 @@ class Dispatcher:
         self._next: dict[str, deque[Row]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._told: set[tuple[str, int]] = set()
+        self._lost: set[str] = set()
         self._closed = False
 
     @property
@@ -77,6 +78,16 @@ class Dispatcher:
     def told(self, ref: TurnRef) -> None:
         """The hub has heard how this attempt ended."""
         self._told.add((ref.turn_id, ref.attempt))
+
+    def take_lost(self) -> list[str]:
+        """Turns of which nobody here knows how they stand: a write of theirs has failed."""
+        lost = [turn_id for turn_id in self._lost if turn_id not in self._under_way()]
+        self._lost.difference_update(lost)
+        return lost
+
+    def lose(self, turn_id: str) -> None:
+        """See again later how that turn stands."""
+        self._lost.add(turn_id)
 
     async def stop_agent(self, agent_id: str) -> None:
         """Cancel the rounds of a participant that is not attached any more, and wait for them."""
@@ -106,6 +117,9 @@ class Dispatcher:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _under_way(self) -> set[str]:
+        return {task.get_name().removeprefix("turn-") for task in self._running.values()}
+
     def _later(self, turn_id: str, delay: float, row: Row) -> None:
         if turn_id not in self._timers:
             loop = asyncio.get_running_loop()
@@ -128,8 +142,9 @@ class Dispatcher:
             await self._run(row)
         except NetworkError as exc:
             _log.warning("turn %s: %s", row["turn_id"], exc)
-        except Exception:
-            _log.exception("turn %s could not be run", row["turn_id"])
+        except Exception as exc:
+            _log.error("turn %s could not be run: %s", row["turn_id"], exc, exc_info=exc)
+            self.lose(row["turn_id"])
         finally:
             self._free(row["channel_id"])
 
@@ -167,7 +182,8 @@ class Dispatcher:
             if not self._is_told(ref):
                 await _through(self._keeper.release_turn(ref))
             raise
-        except StaleTurn:
+        except (StaleTurn, StoreError):
+            # Nothing is known of a write that failed: the turn is looked at again.
             raise
         except Exception as exc:
             if self._is_told(ref):

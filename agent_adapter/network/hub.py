@@ -119,7 +119,7 @@ class Hub(HubIdentities, HubTurns, HubTime):
             NetworkError: another hub serves the store; the message says which.
             TypeError: `store` is none.
         """
-        found, owned = hub_store(store, clock)
+        found, owned = await asyncio.to_thread(hub_store, store, clock)
         hub = cls(
             found,
             owns_store=owned,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from agent_adapter.core.errors import StoreError
 from agent_adapter.exec.ids import new_id
 from agent_adapter.network import commands, expectations, forking, leases, lifecycle, turns
 from agent_adapter.network.channel import ChannelMetadata
@@ -95,8 +96,18 @@ class HubTime:
         if now - self._beaten_at >= _BEAT_SECONDS:
             self._beaten_at = now
             await self._board.write(lambda tx: leases.beat(tx, self._holder))
+        lost = self.dispatch.take_lost()
+        for turn_id in lost:
+            await self._reclaim(turn_id)
         await self.run_due()
         await self.run_commands()
+
+    async def _reclaim(self, turn_id: str) -> None:
+        try:
+            await self._board.write(lambda tx: turns.reclaim(tx, turn_id))
+        except StoreError:
+            self.dispatch.lose(turn_id)
+            raise
 
     async def run_commands(self) -> None:
         """Do what other processes have queued in the store."""

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from agent_adapter.core.errors import NetworkError
+from agent_adapter.core.errors import AgentAdapterError, StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.flow.envelope import Envelope, visible_to
 from agent_adapter.network import log
@@ -95,7 +95,8 @@ class Switchboard:
             cached = self._known.get(channel_id)
             try:
                 result = await self.write(lambda tx: op(tx, cached))
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, StoreError):
+                # What was asked for may have been done, or will be.
                 self._look_again(channel_id, None if cached is None else cached.seq)
                 raise
             if type(result) is Change:
@@ -224,7 +225,7 @@ class Switchboard:
             async with self._locks.setdefault(channel_id, asyncio.Lock()):
                 try:
                     self.tell(await self.write(lambda tx: self._since(tx, channel_id, seq)))
-                except NetworkError as exc:
+                except AgentAdapterError as exc:
                     _log.info("%s: %s", channel_id, exc)
 
         self.spawn(look)

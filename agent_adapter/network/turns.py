@@ -32,6 +32,7 @@ __all__ = [
     "lose_running",
     "open_turn",
     "park",
+    "reclaim",
     "release",
     "retry",
     "stage",
@@ -153,6 +154,12 @@ def release(tx: Transaction, ref: TurnRef) -> Row:
     tx.update("turns", {"turn_id": ref.turn_id, "attempt": ref.attempt}, due)
     drop_loose(tx, ref)
     return row | due
+
+
+def reclaim(tx: Transaction, turn_id: str) -> bool:
+    """Make due a turn that this process has started and nobody in it runs any more."""
+    where = {"turn_id": turn_id, "state": "running", "epoch": tx.epoch}
+    return bool(tx.update("turns", where, {"state": "due", "due_at": tx.now}))
 
 
 def lose_running(tx: Transaction) -> int:
