@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp_types import Tool
 
-__all__ = ["Ask", "ElicitationQuestion", "definitions_of", "import_tools", "imported", "opener"]
+__all__ = ["Ask", "ElicitationQuestion", "import_tools", "imported", "look_at"]
 
 log = logging.getLogger("agent_adapter.integrations.mcp")
 
@@ -81,9 +81,9 @@ async def import_tools(
     check_surface("mcp", "mcp", (("mcp", ("Client",)),))
     if not name:
         raise IntegrationError("import_tools needs a name for the server: name='files'")
-    opened = opener(server, name, ask)
+    opened = _opener(server, name, ask)
     async with opened() as client:
-        found = await definitions_of(client)
+        found = await _definitions_of(client)
     wanted = _selected(name, found, only)
     if pins is not None:
         review = pins.review(name, wanted)
@@ -105,14 +105,21 @@ async def import_tools(
     return list(registry)
 
 
+async def look_at(server: Any) -> list[Definition]:
+    """What an MCP server says of its tools now; none is imported."""
+    check_surface("mcp", "mcp", (("mcp", ("Client",)),))
+    async with _opener(server, "", None)() as client:
+        return await _definitions_of(client)
+
+
 def imported(client: Client, tool: Tool) -> ToolSpec:
     """One listed tool of a connected client, under the server's own name for it."""
     info = getattr(client, "server_info", None)
     name = getattr(info, "name", None) or "mcp"
-    return _spec(opener(client, name, None), name, "", _definition(tool), None, {})
+    return _spec(_opener(client, name, None), name, "", _definition(tool), None, {})
 
 
-def opener(server: Any, name: str, ask: Ask | None) -> Open:
+def _opener(server: Any, name: str, ask: Ask | None) -> Open:
     """How a call gets its client: the connected one as it is, else a new one for each call."""
     from mcp import Client
 
@@ -134,7 +141,7 @@ async def _as_it_is(client: Any) -> AsyncIterator[Any]:
     yield client
 
 
-async def definitions_of(client: Any) -> list[Definition]:
+async def _definitions_of(client: Any) -> list[Definition]:
     """What the server says of its tools now: all pages, past any cache."""
     found: list[Definition] = []
     cursor: str | None = None
@@ -214,7 +221,7 @@ def _function(
 async def _check_unchanged(
     client: Any, server: str, tool: str, pinned: str, pins: ToolPins | None
 ) -> None:
-    now = [each for each in await definitions_of(client) if each.name == tool]
+    now = [each for each in await _definitions_of(client) if each.name == tool]
     if not now:
         raise ToolError(f"the MCP server {server} no longer offers {visible(tool)}")
     if len(now) == 1 and now[0].hash == pinned:

@@ -81,6 +81,7 @@ class ToolPins:
     def review(self, server: str, offered: Iterable[Definition]) -> Review:
         """Pin a new server's tools; note what changed of a known one, and accept none of it."""
         held = self._read()
+        before = json.dumps(held, sort_keys=True)
         first = server not in held
         tools = held.setdefault(server, {})
         accepted, pinned, waiting = [], [], []
@@ -96,7 +97,8 @@ class ToolPins:
             else:
                 entry["offered"] = said
                 waiting.append(definition.name)
-        self._write(held)
+        if json.dumps(held, sort_keys=True) != before:
+            self._write(held)
         return Review(accepted=tuple(accepted), pinned=tuple(pinned), waiting=tuple(waiting))
 
     def offer(self, server: str, definition: Definition) -> None:

@@ -18,7 +18,12 @@ from agent_adapter.integrations._mcp_calls import (
     session_of,
 )
 from agent_adapter.integrations._mcp_http import StaticTokens, mcp_http_app, serve_http, serve_stdio
-from agent_adapter.integrations._mcp_import import ElicitationQuestion, import_tools, imported
+from agent_adapter.integrations._mcp_import import (
+    ElicitationQuestion,
+    import_tools,
+    imported,
+    look_at,
+)
 from agent_adapter.integrations._mcp_pins import ToolPins
 from agent_adapter.integrations._surface import check_surface
 from agent_adapter.integrations.base import IntegrationBase
@@ -39,6 +44,7 @@ __all__ = [
     "StaticTokens",
     "ToolPins",
     "import_tools",
+    "look_at",
     "mcp_http_app",
     "mcp_server",
     "mcp_tool",

@@ -1,0 +1,235 @@
+"""`agent-adapter mcp`: serve a registry over MCP, pin a server's tools, accept their changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import difflib
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_adapter.cli.exits import OK, PENDING, USAGE, Refusal
+from agent_adapter.cli.options import AsJson, StoreUrl, with_store
+from agent_adapter.cli.output import console, plain, print_json, table
+from agent_adapter.cli.target import Target, load_registry
+
+if TYPE_CHECKING:
+    from agent_adapter.integrations.mcp import StaticTokens
+    from agent_adapter.store.base import Store
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Serve a registry over MCP, pin a server's tools, accept their changes.")
+
+PinFile = Annotated[
+    Path,
+    typer.Option("--pins", metavar="FILE", help="Where accepted definitions are kept."),
+]
+_PINS = Path("mcp.lock.json")
+_SHORTEST_HASH = 16
+
+
+@app.command(epilog="Example: agent-adapter mcp serve shop:registry --http 127.0.0.1:8000")
+def serve(
+    target: Target,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http",
+            metavar="HOST:PORT",
+            help="Serve streamable HTTP at /mcp instead of stdio; beyond this machine only with"
+            " --tokens.",
+        ),
+    ] = None,
+    tokens: Annotated[
+        Path | None,
+        typer.Option(
+            "--tokens",
+            metavar="FILE",
+            help="Who may call over HTTP: lines of a client's name and its bearer token.",
+        ),
+    ] = None,
+    wait: Annotated[
+        float, typer.Option("--wait", help="Seconds that a call waits for a person's decision.")
+    ] = 0,
+    store: StoreUrl = None,
+) -> int:
+    """Serve a registry's tools; a tool that needs a person waits in the inbox."""
+    from agent_adapter.integrations.mcp import INTEGRATION
+
+    INTEGRATION.require()
+    if tokens is not None and http is None:
+        raise Refusal("--tokens is for --http: stdio has one client, who started us", code=USAGE)
+    address = _address(http) if http is not None else None
+    verifier = _tokens(tokens) if tokens is not None else None
+    # On stdio stdout is the wire: what the module prints while it is read must not reach it.
+    with contextlib.redirect_stdout(sys.stderr):
+        registry = load_registry(target)
+
+    async def _work(opened: Store) -> None:
+        from agent_adapter.exec.approval.deferred import DeferredApproval
+        from agent_adapter.exec.executor import Executor
+        from agent_adapter.integrations.mcp import mcp_server, serve_http, serve_stdio
+
+        approval = DeferredApproval(opened, wait=wait)
+        server = mcp_server(registry, executor=Executor(registry, approval=approval, store=opened))
+        if address is None:
+            await serve_stdio(server)
+            return
+        host, port = address
+        await serve_http(server, host=host, port=port, verifier=verifier, on_start=_say_where)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        with_store(store, _work)
+    return OK
+
+
+@app.command(
+    "import", epilog='Example: agent-adapter mcp import files "uvx mcp-server-files /data"'
+)
+def import_(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What you call the server.")],
+    server: Annotated[
+        str, typer.Argument(metavar="SERVER", help="Its URL, or the command that starts it.")
+    ],
+    pins: PinFile = _PINS,
+    as_json: AsJson = False,
+) -> int:
+    """Look at a server's tools and pin them; changed ones wait for `mcp accept`."""
+    from agent_adapter.integrations.mcp import INTEGRATION, ToolPins, look_at
+
+    INTEGRATION.require()
+    definitions = asyncio.run(_looked(look_at(_server(server))))
+    review = ToolPins(pins).review(name, definitions)
+    states = dict.fromkeys(review.accepted, "accepted")
+    states |= dict.fromkeys(review.pinned, "pinned now")
+    states |= dict.fromkeys(review.waiting, "waits for a person")
+    if as_json:
+        print_json(
+            [
+                {"server": name, "tool": each.name, "state": states[each.name]} | each.as_json()
+                for each in definitions
+            ]
+        )
+    else:
+        rows = [
+            (each.name, states[each.name], each.hash[:16], each.description) for each in definitions
+        ]
+        console().print(table(("tool", "state", "hash", "description"), rows))
+        if review.waiting:
+            print(f"look at the changes and accept them: agent-adapter mcp accept {plain(name)}")
+    return PENDING if review.waiting else OK
+
+
+@app.command(epilog="Example: agent-adapter mcp accept files/read_file")
+def accept(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="SERVER/TOOL, or SERVER for all that waits there.")
+    ],
+    stated: Annotated[
+        str | None,
+        typer.Option(
+            "--hash",
+            metavar="HASH",
+            help="Accept the definition of this hash, which you have looked at, without a"
+            " question; its first 16 characters do.",
+        ),
+    ] = None,
+    pins: PinFile = _PINS,
+) -> int:
+    """Show what changed about a server's tools, ask, and accept exactly that."""
+    from agent_adapter.integrations.mcp import ToolPins
+
+    held = ToolPins(pins)
+    server, _, tool = name.partition("/")
+    waiting = [pin for pin in held.waiting(server) if not tool or pin.tool == tool]
+    if not waiting:
+        raise Refusal(
+            f"nothing of {name} waits in {pins}: see what does with `agent-adapter mcp import`"
+        )
+    for pin in waiting:
+        offered: Any = pin.offered
+        print(_change(pin.server, pin.tool, pin.accepted, offered))
+        if not _agreed(pin.server, pin.tool, offered["hash"], stated):
+            continue
+        held.accept(pin.server, pin.tool, offered["hash"])
+        print(f"accepted {plain(pin.server)}/{plain(pin.tool)}")
+    return PENDING if held.waiting(server) else OK
+
+
+def _agreed(server: str, tool: str, offered: str, stated: str | None) -> bool:
+    if stated is None:
+        return typer.confirm(f"Accept {plain(server)}/{plain(tool)}?")
+    if len(stated) < _SHORTEST_HASH or not offered.startswith(stated):
+        raise Refusal(
+            f"{server}/{tool} is offered with the hash {offered[:_SHORTEST_HASH]}, not {stated}:"
+            " look at what is offered now"
+        )
+    return True
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise Refusal(f"--http {text} is not HOST:PORT: write 127.0.0.1:8000", code=USAGE)
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _tokens(path: Path) -> StaticTokens:
+    from agent_adapter.integrations.mcp import StaticTokens
+
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise Refusal(f"--tokens {path} cannot be read ({exc}): give a text file") from None
+    words = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    if not all(len(pair) == 2 for pair in words):
+        raise Refusal(f"--tokens {path}: each line is a client's name, a space, and its token")
+    return StaticTokens({pair[0]: pair[1] for pair in words})
+
+
+def _say_where(url: str) -> None:
+    print(f"agent-adapter: MCP on {url}", file=sys.stderr, flush=True)
+
+
+def _server(text: str) -> Any:
+    if text.startswith(("http://", "https://")):
+        return text
+    from mcp import StdioServerParameters
+
+    words = shlex.split(text, posix=os.name != "nt")
+    if not words:
+        raise Refusal("SERVER is empty: give a URL, or the command that starts it", code=USAGE)
+    return StdioServerParameters(command=words[0], args=words[1:])
+
+
+async def _looked(looking: Any) -> Any:
+    try:
+        return await looking
+    except Exception as exc:
+        cause: BaseException = exc
+        while isinstance(cause, ExceptionGroup):
+            cause = cause.exceptions[0]
+        raise Refusal(
+            f"the MCP server cannot be read: {type(cause).__name__}: {cause};"
+            " check that the command or URL works on its own"
+        ) from exc
+
+
+def _change(server: str, tool: str, before: Any, after: Any) -> str:
+    """What a person is asked about: every line that differs, hidden text shown."""
+    old = _lines(before) if before is not None else []
+    diff = difflib.unified_diff(old, _lines(after), "accepted", "offered", n=10_000, lineterm="")
+    title = f"{server}/{tool}" + ("" if before is not None else " (new)")
+    return "\n".join(plain(line) for line in (title, *diff))
+
+
+def _lines(said: Any) -> list[str]:
+    shown = {key: said[key] for key in ("title", "description", "schema")}
+    return json.dumps(shown, indent=2, sort_keys=True, ensure_ascii=True).splitlines()
