@@ -1,4 +1,4 @@
-"""The checks that run where a harness declares them: C9, C10, C12, C13 and C14."""
+"""The checks that run where a harness declares them: C9 to C14."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 
 from ..fakes.hooks import RaisingHook, RecordingHook
+from ._kit_paused import check_paused
 from ._kit_support import Check, Probe, RunnerFactory, expect, outcome_of, ports_of, spec_for
 
 __all__ = ["DECLARED"]
@@ -304,6 +305,7 @@ def _wreck(schema: Any) -> None:
 DECLARED: dict[str, Check] = {
     "C9": check_private,
     "C10": check_parallel,
+    "C11": check_paused,
     "C12": check_everything,
     "C13": check_results,
     "C14": check_untouched,

@@ -86,6 +86,7 @@ class FakeRunner:
         self.calls.append(RunnerCall(spec=spec, args=args, ctx=ctx, call_id=call_id))
         ctx = ToolContext() if ctx is None else ctx
         ctx.call_id = call_id or ctx.call_id or f"call_fake_{len(self.calls)}"
+        ctx.run_id = ctx.run_id or "run_fake"
         spec.validate(args)
         call = _HookCall(spec=spec, arguments=dict(args), ctx=ctx)
         await self._before(call)

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from agent_adapter.core.context import ToolContext
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
@@ -25,6 +27,7 @@ class Call:
 
     id: str
     arguments: dict[str, Any]
+    run: str | None = None
 
 
 @dataclass
@@ -37,11 +40,22 @@ class Native:
     run: Callable[[Call], Awaitable[Any]]
 
 
+def call_in(state: str) -> Call:
+    """The call that a serialised pause holds."""
+    kept = json.loads(state)
+    return Call(kept["id"], kept["args"], kept["run"])
+
+
 class SoundIntegration(IntegrationBase):
     """Exports `Native` tools."""
 
     name = "demo"
     call_id_fields = ("id",)
+
+    def bind_context(self, native: Any) -> ToolContext:
+        ctx = super().bind_context(native)
+        ctx.run_id = native.run
+        return ctx
 
     def export_tool(self, spec: ToolSpec, *, executor: ToolRunner | None = None) -> Native:
         assert executor is not None
@@ -59,7 +73,7 @@ class SoundHarness:
     edits_supported = True
     approval = "port"
     port_asks = 1
-    checks = frozenset({"C9", "C10", "C12", "C13", "C14"})
+    checks = frozenset({"C9", "C10", "C11", "C12", "C13", "C14"})
     integration: IntegrationBase = SoundIntegration()
 
     def export(self, spec: ToolSpec, executor: ToolRunner) -> Any:
@@ -74,6 +88,21 @@ class SoundHarness:
     async def call_many(self, native: Any, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]:
         turn = (self.call(native, args, call_id=call_id) for call_id, args in calls)
         return list(await asyncio.gather(*turn))
+
+    async def paused(self, native: Any, args: dict[str, Any], *, call_id: str) -> str:
+        return json.dumps({"run": "run_1", "id": call_id, "args": args, "approved": False})
+
+    async def tampered(self, native: Any, state: str, kind: str) -> str:
+        changes: dict[str, Any] = {
+            "arguments": {"args": {"a": 9, "b": 9}},
+            "call-id": {"id": "call_other"},
+            "approved": {"approved": True},
+            "run": {"run": "run_2"},
+        }
+        return json.dumps(json.loads(state) | changes[kind])
+
+    async def resumed(self, native: Any, state: str) -> Any:
+        return await native.run(call_in(state))
 
     def value(self, raw: Any) -> Any:
         return raw

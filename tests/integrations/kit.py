@@ -6,7 +6,7 @@ Write a `Harness`, then install what `contract_tests` returns:
 
 Item 0 is the fixture that holds the harness open for the module; the others are tests. A package
 of its own copies this file, `_kit_support.py` and `fakes/{hooks,approval}.py` into its `tests`
-package, and `_kit_declared.py` too where its harness declares `checks`.
+package, and `_kit_declared.py` and `_kit_paused.py` too where its harness declares `checks`.
 """
 
 from __future__ import annotations
@@ -69,11 +69,18 @@ class Harness(Protocol):
         port_asks = n: how often the deciding port is asked for one call; 1 when left out.
         export_all(registry, executor): the module's `*_tools(registry)`.
         __aenter__, __aexit__: one session (server, client) per test module.
-        checks = {"C9", "C10", "C12", "C13", "C14"}: those of the further checks that the framework
-            can be driven for.
+        checks = {"C9", "C10", "C11", "C12", "C13", "C14"}: those of the further checks that the
+            framework can be driven for.
         shown(raw) -> str: what the model reads of a result; needed by C9 and C13.
         call_many(native, calls) -> list: runs `calls`, a list of `(call_id, arguments)`, in one
             turn, gets their approvals answered, and gives raw results in that order; for C10.
+        paused(native, args, call_id=) -> state: one call of a tool that asks, up to the framework's
+            pause; its state as the framework stores or sends it; for C11.
+        tampered(native, state, kind) -> state: a changed copy; `kind` is `"arguments"` (other
+            ones), `"call-id"` (another), `"approved"` (as whatever the framework takes for an
+            approval) or `"run"` (moved to another run); for C11.
+        resumed(native, state): the run goes on from a copy of `state`, the port being asked where
+            the wiring asks it; for C11.
         parallel = False: the framework runs the calls of one turn one after the other.
     """
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import json
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -40,6 +41,7 @@ from ._sound import (
     SoundHarness,
     SoundIntegration,
     ThreadedHarness,
+    call_in,
 )
 from .kit import CHECKS, checks_of, contract_tests, harness_session
 
@@ -286,6 +288,81 @@ def one_approval_for_all() -> Any:
     return running(run)
 
 
+class KeepsItsCalls(SoundHarness):
+    """Base of those that hold back what a pause was about."""
+
+    def export(self, spec: Any, executor: Any) -> Any:
+        self.spec, self.executor = spec, executor
+        return super().export(spec, executor)
+
+    async def decided(self, call: Call) -> Any:
+        """What the port says about a call."""
+        ctx = ToolContext(call_id=call.id, run_id=call.run)
+        request = support.request_for(self.spec, call.arguments, ctx)
+        return await self.executor.approval.request(request)
+
+    async def run(self, call: Call, decision: Any) -> Any:
+        """Runs a call with a decision."""
+        return await bound(self.executor, self.spec, call, run_id=call.run, approval=decision)
+
+
+class RunsAtThePause(KeepsItsCalls):
+    """Runs the tool and then says that it waits."""
+
+    async def paused(self, native: Any, args: Any, *, call_id: str) -> str:
+        state = await super().paused(native, args, call_id=call_id)
+        await self.run(call_in(state), ApprovalDecision.approve())
+        return state
+
+
+class NeverGoesOn(SoundHarness):
+    """Forgets a call that was approved."""
+
+    async def resumed(self, native: Any, state: str) -> Any:
+        return None
+
+
+class TrustsTheState(KeepsItsCalls):
+    """Takes the word of a serialised state for an approval."""
+
+    async def resumed(self, native: Any, state: str) -> Any:
+        if not json.loads(state)["approved"]:
+            return await super().resumed(native, state)
+        return await self.run(call_in(state), ApprovalDecision.approve())
+
+
+class AsksAboutTheOld(KeepsItsCalls):
+    """Asks about the call that paused, and runs the one that came back, changed in one field."""
+
+    field = ""
+
+    async def paused(self, native: Any, args: Any, *, call_id: str) -> str:
+        self.state = await super().paused(native, args, call_id=call_id)
+        return self.state
+
+    async def resumed(self, native: Any, state: str) -> Any:
+        asked, runs = call_in(self.state), call_in(self.state)
+        setattr(runs, self.field, getattr(call_in(state), self.field))
+        return await self.run(runs, await self.decided(asked))
+
+
+def binding_all_but(name: str) -> Any:
+    """A harness whose approvals are bound to everything but one field of the call."""
+    return type(f"Unbound{name}", (AsksAboutTheOld,), {"field": name})
+
+
+class KeepsTheDecision(KeepsItsCalls):
+    """Takes one decision for every resumption of a state."""
+
+    def __init__(self) -> None:
+        self.decisions: dict[str, Any] = {}
+
+    async def resumed(self, native: Any, state: str) -> Any:
+        if state not in self.decisions:
+            self.decisions[state] = await self.decided(call_in(state))
+        return await self.run(call_in(state), self.decisions[state])
+
+
 async def makes_strings(spec: Any, executor: Any, call: Call) -> Any:
     """Makes a text of every number."""
     call.arguments = {k: str(v) if type(v) is int else v for k, v in call.arguments.items()}
@@ -390,6 +467,13 @@ BROKEN: list[tuple[str, Any, str]] = [
     ("C10", AnswersInFinishingOrder, "C10"),
     ("C10", ClaimsToBeParallel, "did not end within"),
     ("C10", one_approval_for_all(), "C10"),
+    ("C11", RunsAtThePause, "ran before it was approved"),
+    ("C11", NeverGoesOn, r"an approved pause ran as \[\]"),
+    ("C11", TrustsTheState, "approved: ran without the port"),
+    ("C11", KeepsTheDecision, "replayed: ran without the port"),
+    ("C11", binding_all_but("arguments"), "arguments: ran without the port"),
+    ("C11", binding_all_but("id"), "call-id: ran without the port"),
+    ("C11", binding_all_but("run"), "run: ran without the port"),
     ("C12", exporting(schema=without_definitions), "the schema is"),
     ("C12", running(makes_strings), "the tool ran 0 times"),
     ("C12", running(rewrites_strings), "text came as ''"),
