@@ -126,6 +126,8 @@ class Executor:
                 return replayed(call, found)
         if call.asked:
             await approval.approve(call, call.asked)
+        elif ctx.approval is not None and call.decision is None:
+            await approval.heed(call)
         if call.spec.cache is not None:
             return await cache.shared(call, call.spec.cache, lambda: perform(call, plan))
         return await perform(call, plan)

@@ -255,6 +255,17 @@ async def test_what_bind_context_put_there_may_deny_or_wait(memory: Any) -> None
     assert till.ran == [] and port.requests == []
 
 
+async def test_what_bind_context_put_there_holds_for_a_tool_that_asks_nobody(memory: Any) -> None:
+    """A framework's own no, or its edits, are heeded; a hand-made decision is not."""
+    till, executor = Till(), Executor(store=memory)
+    with pytest.raises(ApprovalDenied, match="not today"):
+        await executor.run_spec(till.spec, ARGS, in_run(approval=NO, bound_by="demo"))
+    edit = ApprovalDecision.approve(reviewer="ann", arguments={"order": "A1", "amount": 2})
+    await executor.run_spec(till.spec, ARGS, in_run(approval=edit, bound_by="demo"))
+    await executor.run_spec(till.spec, ARGS, in_run(approval=NO))
+    assert till.ran == [("A1", 2), ("A1", 5)]
+
+
 async def test_a_decision_loses_its_stamp_on_the_way_out(memory: Any) -> None:
     """It cannot be pickled; a copy is the same stamp, used once."""
     till, executor = Till(confirm=True), Executor(store=memory)

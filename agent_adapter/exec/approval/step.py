@@ -31,6 +31,7 @@ __all__ = [
     "approve",
     "ask",
     "given",
+    "heed",
     "why",
 ]
 
@@ -74,6 +75,13 @@ async def approve(call: Call, reason: str) -> None:
     elif call.decision is None:
         call.earlier = ()  # whoever decided this was not shown them
     await accept(call, decision)
+
+
+async def heed(call: Call) -> None:
+    """Bind a decision that came with a call nobody had to be asked about: a no is a no."""
+    decision = given(call)
+    if decision is not None:
+        await accept(call, decision)
 
 
 def given(call: Call) -> ApprovalDecision | None:
