@@ -8,6 +8,9 @@ from langchain_core.language_models.fake_chat_models import FakeMessagesListChat
 from langchain_core.messages import AIMessage
 from pydantic import Field
 
+from agent_adapter.core.schema.dialects import inlined
+from agent_adapter.core.tool import ToolSpec
+
 
 class ScriptedModel(FakeMessagesListChatModel):
     """Plays its turns, then says "done"; `offered` are the tools as it was shown them."""
@@ -31,3 +34,24 @@ def message(turn: Any) -> AIMessage:
         return AIMessage(turn)
     calls = [{"id": i, "name": name, "args": args} for i, name, args in turn]
     return AIMessage("", tool_calls=calls)
+
+
+def untitled(spec: ToolSpec) -> dict[str, Any]:
+    """The schema of a tool as LangChain's clients send it: inlined, without titles."""
+    plain: dict[str, Any] = _untitled(inlined(spec.json_schema()))
+    return plain
+
+
+def _untitled(node: Any) -> Any:
+    """A schema without titles; a parameter may be called `title`."""
+    if isinstance(node, list):
+        return [_untitled(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        name: {key: _untitled(item) for key, item in value.items()}
+        if name == "properties"
+        else _untitled(value)
+        for name, value in node.items()
+        if name != "title"
+    }

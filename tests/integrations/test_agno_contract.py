@@ -10,12 +10,14 @@ import pytest
 
 pytest.importorskip("agno")
 
+from agno.run.agent import RunOutput
+
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec.executor import Executor
-from agent_adapter.integrations.agno import agno_function, agno_functions
+from agent_adapter.integrations.agno import agno_function, agno_functions, resolve_requirements
 
 from ..fakes.approval import FakeApproval
 from . import _agno_agent as agno
@@ -40,7 +42,7 @@ class AgnoHarness:
     approval = "native"
     native_uses_port = True
     parallel = False  # Agno runs the calls that were confirmed one after the other
-    checks = frozenset({"C9", "C10", "C13", "C14"})
+    checks = frozenset({"C9", "C10", "C11", "C13", "C14"})
 
     def __init__(self) -> None:
         self._port = FakeApproval()
@@ -73,6 +75,32 @@ class AgnoHarness:
         texts = agno.shown(agent)
         found = {tool.tool_call_id: tool for tool in output.tools}
         return [_Raw(found[call_id], texts[call_id]) for call_id, _ in calls]
+
+    async def paused(self, native: Any, args: dict[str, Any], *, call_id: str) -> str:
+        """The run as AgentOS sends it to a client."""
+        agent = agno.agent_of([native], [(call_id, native.name, args)])
+        return json.dumps((await agent.arun("go")).to_dict())
+
+    async def tampered(self, native: Any, state: str, kind: str) -> str:
+        """What a client may change in it before it sends it back."""
+        posted = json.loads(state)
+        calls = [posted["tools"][0], posted["requirements"][0]["tool_execution"]]
+        if kind == "run":
+            posted["run_id"] = "run_other"
+        changes: dict[str, dict[str, Any]] = {
+            "arguments": {"tool_args": {"a": 9, "b": 9}},
+            "call-id": {"tool_call_id": "call_other"},
+            "approved": {"confirmed": True},
+        }
+        for call in calls:
+            call |= changes.get(kind, {})
+        return json.dumps(posted)
+
+    async def resumed(self, native: Any, state: str) -> Any:
+        """The run rebuilt from what came back, its open confirmations resolved by the port."""
+        output = RunOutput.from_dict(json.loads(state))
+        await resolve_requirements(output, self._port, self._registries[native.name])
+        return await agno.agent_of([native]).acontinue_run(run_response=output)
 
     def value(self, raw: Any) -> Any:
         """Results are JSON text."""

@@ -13,7 +13,6 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.registry import ToolRegistry
-from agent_adapter.core.schema.dialects import inlined
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec.executor import Executor
@@ -25,6 +24,7 @@ from agent_adapter.integrations.langchain import (
 
 from ..fakes.approval import FakeApproval
 from . import _langchain_agent as langchain
+from ._langchain_model import untitled
 from .kit import contract_tests
 
 pytestmark = pytest.mark.contract
@@ -98,23 +98,7 @@ class LangChainHarness:
 
     def expected_schema(self, spec: ToolSpec) -> dict[str, Any]:
         """LangChain inlines references and drops every title."""
-        plain: dict[str, Any] = _untitled(inlined(spec.json_schema()))
-        return plain
-
-
-def _untitled(node: Any) -> Any:
-    """A schema without titles; a parameter may be called `title`."""
-    if isinstance(node, list):
-        return [_untitled(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    return {
-        name: {key: _untitled(item) for key, item in value.items()}
-        if name == "properties"
-        else _untitled(value)
-        for name, value in node.items()
-        if name != "title"
-    }
+        return untitled(spec)
 
 
 _TESTS = (
