@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Iterable
 from typing import Protocol
 
-from agent_adapter.core.errors import NetworkError, StaleTurn, StoreError
+from agent_adapter.core.errors import AgentAdapterError, NetworkError, StaleTurn, StoreError
 from agent_adapter.network.claims import RunTurn, StartedTurn, TurnRef
 from agent_adapter.store.base import Row
 
@@ -202,7 +202,7 @@ async def _through(work: Awaitable[None]) -> None:
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
-    except NetworkError as exc:
+    except AgentAdapterError as exc:
         _log.info("a turn could not be given back: %s", exc)
 
 

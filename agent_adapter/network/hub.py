@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
-from agent_adapter.core.errors import NetworkError, ProtocolError
+from agent_adapter.core.errors import AgentAdapterError, ProtocolError
 from agent_adapter.core.ports import ApprovalPort, Clock
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.ids import new_id
@@ -49,6 +49,7 @@ __all__ = ["Hub"]
 _POLL_SECONDS = 0.2
 _BEAT_SECONDS = 5.0
 _PAGE = 500
+_log = logging.getLogger("agent_adapter.network")
 
 
 class Hub(HubIdentities, HubTurns, HubTime):
@@ -163,8 +164,10 @@ class Hub(HubIdentities, HubTurns, HubTime):
         await self._sweepers.close()
         await self.dispatch.close()
         await self._board.close()
-        with suppress(NetworkError):
+        try:
             await self._board.write(lambda tx: leases.release(tx, self._holder))
+        except AgentAdapterError as exc:
+            _log.warning("the lease of %s was not given back: %s", self.store.url, exc)
         if self._owns_store:
             await self.store.aclose()
 
