@@ -45,11 +45,11 @@ def is_function(agent: Any) -> bool:
 async def drive_function(function: Callable[..., Any], turn: Turn) -> Reply:
     """One round of a function participant.
 
-    A parameter named `turn`, or annotated with `Turn`, receives the turn; any other the text of
-    the message that it answers. It gives a text, a `Handoff`, a `Finish`, a `Reply`, or `None` for
+    A parameter named `turn`, or annotated with `Turn`, receives the turn; any other without a
+    default, or named `text`, the text of the message that it answers. It gives a text, a `Handoff`, a `Finish`, a `Reply`, or `None` for
     a silent round. Functions that are not async run in a worker thread.
     """
-    arguments = (_argument(function, turn),) if _takes_one(function) else ()
+    arguments = tuple(_argument(item, turn) for item in _parameters(function)[:1])
     if inspect.iscoroutinefunction(_inner(function)):
         given = await function(*arguments)
     else:
@@ -73,21 +73,28 @@ def _reply(function: Callable[..., Any], turn: Turn, given: Any) -> Reply:
     )
 
 
-def _argument(function: Callable[..., Any], turn: Turn) -> Any:
-    parameter = _parameters(function)[0]
+def _argument(parameter: inspect.Parameter, turn: Turn) -> Any:
     annotated = parameter.annotation is Turn or parameter.annotation in ("Turn", "network.Turn")
     return turn if annotated or parameter.name == "turn" else turn.input_text
 
 
-def _takes_one(function: Callable[..., Any]) -> bool:
-    return bool(_parameters(function))
-
-
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Those that must be given, or are named as what a participant may receive."""
     try:
-        return list(inspect.signature(function).parameters.values())
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return [inspect.Parameter("text", inspect.Parameter.POSITIONAL_ONLY)]
+    positional = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.VAR_POSITIONAL,
+    )
+    return [
+        item
+        for item in parameters
+        if item.kind in positional
+        and (item.default is inspect.Parameter.empty or item.name in ("turn", "text"))
+    ]
 
 
 def _is_partial(agent: Any) -> bool:

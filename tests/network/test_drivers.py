@@ -57,6 +57,12 @@ async def test_a_function_without_parameters() -> None:
     assert (await _round(lambda: "hi")).body == "hi"
 
 
+async def test_a_default_is_kept() -> None:
+    """A parameter with a default is the function's own, unless it is named `text` or `turn`."""
+    assert (await _round(lambda word="hi": word)).body == "hi"
+    assert (await _round(lambda text="": text)).body == "[bob]: hello"
+
+
 async def test_a_partial_is_a_function() -> None:
     """A function with some of its arguments given takes part like any other."""
 
