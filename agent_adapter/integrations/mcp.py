@@ -17,7 +17,6 @@ from agent_adapter.integrations._mcp_calls import (
     new_session_id,
     session_of,
 )
-from agent_adapter.integrations._mcp_http import StaticTokens, mcp_http_app, serve_http, serve_stdio
 from agent_adapter.integrations._mcp_import import (
     ElicitationQuestion,
     import_tools,
@@ -25,6 +24,12 @@ from agent_adapter.integrations._mcp_import import (
     look_at,
 )
 from agent_adapter.integrations._mcp_pins import ToolPins
+from agent_adapter.integrations._mcp_serving import (
+    StaticTokens,
+    mcp_http_app,
+    serve_http,
+    serve_stdio,
+)
 from agent_adapter.integrations._surface import check_surface
 from agent_adapter.integrations.base import IntegrationBase
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import ipaddress
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -119,4 +121,6 @@ async def serve_stdio(server: Server[Any]) -> None:
     from mcp.server.stdio import stdio_server
 
     async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+        # What a tool prints would wait in stdout's buffer and reach the wire when it is restored.
+        with contextlib.redirect_stdout(sys.stderr):
+            await server.run(reading, writing, server.create_initialization_options())

@@ -1,0 +1,170 @@
+"""FastMCP 4: each tool as a `fastmcp.tools.Tool`, and FastMCP's own tools as specs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.errors import ToolFailed
+from agent_adapter.core.policy import fitting_name
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.exec.defaults import runner_for
+from agent_adapter.integrations._mcp_calls import (
+    answered,
+    bind,
+    new_session_id,
+    session_of,
+    value_of,
+)
+from agent_adapter.integrations._surface import check_surface
+from agent_adapter.integrations.base import IntegrationBase
+
+if TYPE_CHECKING:
+    from fastmcp.tools import Tool
+
+    from agent_adapter.core.ports import ToolRunner
+    from agent_adapter.core.registry import ToolRegistry
+
+__all__ = ["INTEGRATION", "FastMcpIntegration", "fastmcp_tool", "fastmcp_tools"]
+
+# Every name of FastMCP that this module reads; a release without one of them is refused by name.
+_READS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("fastmcp.exceptions", ("ToolError",)),
+    ("fastmcp.server.context", ("Context.request_context",)),
+    ("fastmcp.server.dependencies", ("get_access_token", "get_context")),
+    ("fastmcp.tools", ("Tool.model_fields.parameters", "Tool.run", "ToolResult")),
+    ("mcp.server.auth.provider", ("principal_components",)),
+)
+
+
+def fastmcp_tool(spec: ToolSpec, *, executor: ToolRunner | None = None) -> Tool:
+    """One FastMCP tool that runs `spec` through the executor: `server.add_tool(…)`.
+
+    Failed calls, refused ones among them, are results with `is_error`; no client can approve one.
+
+    Raises:
+        MissingDependency: FastMCP is not installed.
+        IntegrationError: it is outside the supported range, or lacks a name this module reads.
+    """
+    _check_fastmcp()
+    tool: Tool = _bridge()(spec, runner_for(executor))
+    return tool
+
+
+def fastmcp_tools(registry: ToolRegistry, *, executor: ToolRunner | None = None) -> list[Tool]:
+    """One `fastmcp_tool` per tool of `registry` that is exported to `fastmcp`, in its order."""
+    return [fastmcp_tool(spec, executor=executor) for spec in registry.for_target("fastmcp")]
+
+
+class FastMcpIntegration(IntegrationBase):
+    """FastMCP as a target: `get_integration("fastmcp")`."""
+
+    name = "fastmcp"
+    requires: tuple[str, ...] = ("fastmcp",)
+    extra: str | None = "fastmcp"
+
+    def export_tool(self, spec: ToolSpec, *, executor: ToolRunner | None = None) -> Tool:
+        """The `fastmcp_tool` of `spec`."""
+        return fastmcp_tool(spec, executor=executor)
+
+    def bind_context(self, native: Any) -> ToolContext:
+        """A context for one request: a FastMCP `Context`; one outside of a request gets new ids."""
+        request = getattr(native, "request_context", None)
+        if request is None:
+            return bind(new_session_id(), None, bound_by="fastmcp")
+        session = session_of(request.session)
+        return bind(session, request.request_id, bound_by="fastmcp", principal=_caller())
+
+    def import_tool(self, native: Any) -> ToolSpec:
+        """A `fastmcp.tools.Tool` as a spec; its results are untrusted unless you replace that."""
+        _check_fastmcp()
+        return ToolSpec.from_json_schema(
+            fitting_name(native.name),
+            native.description or f"The FastMCP tool {native.name}.",
+            native.parameters,
+            _native_call(native),
+        )
+
+
+INTEGRATION = FastMcpIntegration()
+
+
+@cache
+def _check_fastmcp() -> None:
+    check_surface("fastmcp", "fastmcp", _READS)
+
+
+def _native_call(native: Any) -> Callable[..., Awaitable[Any]]:
+    from fastmcp.exceptions import ToolError as NativeToolError
+
+    async def call(**arguments: Any) -> Any:
+        try:
+            return value_of(await native.run(arguments))
+        except NativeToolError as exc:
+            # Its author wrote it for a model; it is no promise that nothing happened.
+            raise ToolFailed(str(exc)) from exc
+
+    return call
+
+
+@cache
+def _surroundings() -> tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], Any]]:
+    from fastmcp.server.dependencies import get_access_token, get_context
+    from mcp.server.auth.provider import principal_components
+
+    return get_context, get_access_token, principal_components
+
+
+def _caller() -> str | None:
+    """Who the bearer token stands for, by what its verifier said; never by what a client says."""
+    _, current, components = _surroundings()
+    token = current()
+    if token is None:
+        return None
+    client, issuer, subject = components(token)
+    return "|".join(filter(None, (issuer, client, subject)))
+
+
+def _context() -> Any:
+    try:
+        return _surroundings()[0]()
+    except RuntimeError:  # called outside of a server
+        return None
+
+
+@cache
+def _bridge() -> Any:
+    """The `Tool` whose entry method is ours, so that FastMCP neither checks nor converts."""
+    from fastmcp.tools import Tool, ToolResult
+    from pydantic import PrivateAttr
+
+    context_of = INTEGRATION.bind_context
+
+    class BridgeTool(Tool):
+        """An exported tool; its copies share what its function closes over."""
+
+        _call: Callable[[dict[str, Any]], Awaitable[ToolResult]] = PrivateAttr()
+
+        def __init__(self, spec: ToolSpec, runner: ToolRunner) -> None:
+            super().__init__(
+                name=spec.name, description=spec.description, parameters=spec.json_schema()
+            )
+
+            async def call(arguments: dict[str, Any]) -> ToolResult:
+                answer = await answered(runner, spec, arguments, context_of(_context()))
+                return ToolResult(
+                    content=answer.text,
+                    structured_content=answer.structured,
+                    meta=answer.meta,
+                    is_error=answer.is_error,
+                )
+
+            self._call = call
+
+        async def run(self, arguments: dict[str, Any]) -> ToolResult:
+            """Run one call; a result, whatever came of it."""
+            return await self._call(arguments)
+
+    return BridgeTool
