@@ -228,7 +228,7 @@ def late(call: Call) -> Any:
 
     def report(value: Any, error: BaseException | None) -> None:
         outcome = outcome_of(call, value, error)
-        call.executor.store.post(lambda tx: late_outcome(tx, outcome))
+        _post(call, lambda tx: late_outcome(tx, outcome))
 
     return report
 

@@ -39,7 +39,7 @@ from agent_adapter.core.types import RetryPolicy, RunLimits
 from agent_adapter.exec import hooks as hooks_module
 from agent_adapter.exec import ledger
 from agent_adapter.exec.executor import Executor
-from agent_adapter.exec.threads import WorkerPool
+from agent_adapter.exec.threads import WorkerPool, pool
 from tests.exec.shop import (
     ARGS,
     YES,
@@ -312,11 +312,11 @@ async def test_sync_tools_at_the_same_time_have_threads_of_their_own(memory: Any
 
 async def test_a_pool_gives_every_waiting_job_a_thread() -> None:
     """One idle thread does not hold up two jobs."""
-    pool = WorkerPool(4)
-    await pool.run(lambda: None)
-    await until(lambda: pool._idle == 1)
+    small = WorkerPool(4)
+    await small.run(lambda: None)
+    await until(lambda: small._idle == 1)
     meet = threading.Barrier(2, timeout=5)
-    assert sorted(await asyncio.gather(pool.run(meet.wait), pool.run(meet.wait))) == [0, 1]
+    assert sorted(await asyncio.gather(small.run(meet.wait), small.run(meet.wait))) == [0, 1]
 
 
 async def test_a_job_given_up_before_it_began_never_runs() -> None:
@@ -367,6 +367,24 @@ async def test_a_sync_tool_that_timed_out_reports_late(store: Any) -> None:
         while "late-outcome" not in await kinds(store):
             await asyncio.sleep(0.001)
     assert await endings(store) == ["unknown"]
+
+
+async def test_a_late_report_to_a_closed_store_is_dropped(memory: Any) -> None:
+    """The worker thread survives and serves the next tool."""
+    gate, done = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        """Slow."""
+        gate.wait(5)
+        done.set()
+
+    with pytest.raises(ToolTimeout):
+        await Executor(store=memory).run_spec(ToolSpec.from_function(slow, timeout=0.02), {})
+    await memory.aclose()
+    lost = pool.lost
+    gate.set()
+    await until(lambda: done.is_set() and pool.lost == lost - 1)
+    assert await pool.run(lambda: "next") == "next"
 
 
 async def test_a_busy_pool_refuses(memory: Any) -> None:
