@@ -1,0 +1,72 @@
+"""Gemini's API: declarations, calls and answers in the SDK's types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from agent_adapter.core.schema.providers import gemini
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations._provider_calls import Answer, ProviderCall, adapted, field
+
+__all__ = ["calls_of", "declaration_of", "part_of", "tools_of"]
+
+
+def declaration_of(spec: ToolSpec) -> Any:
+    """The tool as a `FunctionDeclaration`, its schema as JSON Schema."""
+    from google.genai.types import FunctionDeclaration
+
+    return FunctionDeclaration(
+        name=spec.name,
+        description=spec.description,
+        parameters_json_schema=adapted(spec, gemini),
+    )
+
+
+def tools_of(specs: Iterable[ToolSpec]) -> list[Any]:
+    """All tools in one `Tool`; an empty list without any."""
+    from google.genai.types import Tool
+
+    declarations = [declaration_of(spec) for spec in specs]
+    return [Tool(function_declarations=declarations)] if declarations else []
+
+
+def calls_of(response: Any) -> list[ProviderCall]:
+    """The function calls of a response's first candidate, or of one `Content`.
+
+    Most backends give no ids: such a call is named by its response and its place in it.
+    """
+    candidates = field(response, "candidates")
+    content = field(candidates[0], "content") if candidates else response
+    found = [call for part in field(content, "parts") or () if (call := _call_in(part))]
+    origin = field(response, "response_id")
+    return [
+        ProviderCall(
+            call_id=field(call, "id") or _made_up(origin, place),
+            native_id=field(call, "id"),
+            name=field(call, "name") or "",
+            arguments=field(call, "args"),
+        )
+        for place, call in enumerate(found)
+    ]
+
+
+def part_of(answer: Answer) -> Any:
+    """The `FunctionResponse` part that answers a call, with its id only where it had one."""
+    from google.genai.types import FunctionResponse, Part
+
+    key = "error" if answer.is_error else "output"
+    response = FunctionResponse(
+        id=answer.call.native_id, name=answer.call.name, response={key: answer.data}
+    )
+    return Part(function_response=response)
+
+
+def _call_in(part: Any) -> Any:
+    return field(part, "function_call") or field(part, "functionCall")
+
+
+def _made_up(origin: Any, place: int) -> str:
+    from agent_adapter.exec.ids import new_id
+
+    return f"{origin}:{place}" if origin else new_id("call")

@@ -1,0 +1,64 @@
+"""Anthropic's API for the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations import _anthropic_wire
+from agent_adapter.integrations._loop_turn import Piece, Turn
+from agent_adapter.integrations._provider_calls import Answer, Mended, ProviderCall, field
+
+__all__ = ["Messages"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Messages:
+    """Anthropic's Messages API."""
+
+    client: Any
+    mend: Mended | None = None
+
+    def tools(self, specs: Iterable[ToolSpec]) -> Any:
+        """Tool dictionaries."""
+        return [_anthropic_wire.tool_of(spec) for spec in specs]
+
+    def opening(self, prompt: str) -> list[Any]:
+        """One message of the user."""
+        return [{"role": "user", "content": prompt}]
+
+    async def ask(self, request: Mapping[str, Any], *, piece: Piece | None) -> Turn:
+        """One message."""
+        wanted = {"max_tokens": 4096, **request}
+        if piece is None:
+            message = await self.client.messages.create(**wanted)
+        else:
+            async with self.client.messages.stream(**wanted) as stream:
+                async for text in stream.text_stream:
+                    await piece(text)
+                message = await stream.get_final_message()
+        content = [_sent_back(block) for block in message.content]
+        return Turn(
+            said=[{"role": "assistant", "content": content}] if content else [],
+            calls=_anthropic_wire.calls_of(message),
+            text="".join(block.text for block in message.content if block.type == "text"),
+            response=message,
+            goes_on=message.stop_reason == "pause_turn",
+        )
+
+    def answers(self, answers: Sequence[Answer]) -> list[Any]:
+        """One message of the user with every result."""
+        return [{"role": "user", "content": [_anthropic_wire.result_of(item) for item in answers]}]
+
+    def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
+        """The calls of the last message, if it is the assistant's."""
+        last = messages[-1] if messages else None
+        return _anthropic_wire.calls_of(last) if field(last, "role") == "assistant" else []
+
+
+def _sent_back(block: Any) -> dict[str, Any]:
+    kept: dict[str, Any] = block.model_dump(mode="json", exclude_none=True)
+    kept.pop("parsed_output", None)
+    return kept

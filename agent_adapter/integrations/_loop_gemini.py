@@ -1,0 +1,98 @@
+"""Gemini's API for the loop."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations import _gemini_wire
+from agent_adapter.integrations._loop_turn import Piece, Turn
+from agent_adapter.integrations._provider_calls import Answer, Mended, ProviderCall, field
+
+__all__ = ["Contents"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """Gemini's generate-content API."""
+
+    client: Any
+    mend: Mended | None = None
+
+    def tools(self, specs: Iterable[ToolSpec]) -> Any:
+        """Declarations in one `Tool`."""
+        return _gemini_wire.tools_of(specs)
+
+    def opening(self, prompt: str) -> list[Any]:
+        """One content of the user."""
+        return [{"role": "user", "parts": [{"text": prompt}]}]
+
+    async def ask(self, request: Mapping[str, Any], *, piece: Piece | None) -> Turn:
+        """One candidate."""
+        from google.genai.types import AutomaticFunctionCallingConfig
+
+        config = {key: value for key, value in request.items() if key not in ("model", "messages")}
+        # Its own calling would run nothing of ours and show a model the text of exceptions.
+        config["automatic_function_calling"] = AutomaticFunctionCallingConfig(disable=True)
+        wanted = {
+            "model": request["model"],
+            "contents": request["messages"],
+            "config": config,
+        }
+        parts, response = await self._parts(wanted, piece)
+        said = [{"role": "model", "parts": [_part(part) for part in parts]}] if parts else []
+        text = "".join(part.text for part in parts if part.text and not part.thought)
+        calls = _calls_at(len(request["messages"]), parts)
+        return Turn(said=said, calls=calls, text=text, response=response)
+
+    async def _parts(self, wanted: Mapping[str, Any], piece: Piece | None) -> tuple[list[Any], Any]:
+        if piece is None:
+            response = await self.client.models.generate_content(**wanted)
+            return _parts_of(response), response
+        parts: list[Any] = []
+        last = None
+        async for last in await self.client.models.generate_content_stream(**wanted):
+            found = _parts_of(last)
+            parts += found
+            for part in found:
+                if part.text and not part.thought:
+                    await piece(part.text)
+        return parts, last
+
+    def answers(self, answers: Sequence[Answer]) -> list[Any]:
+        """One content of the user with every function response."""
+        parts = [_part(_gemini_wire.part_of(answer)) for answer in answers]
+        return [{"role": "user", "parts": parts}]
+
+    def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
+        """The calls of the last content, if it is the model's."""
+        last = messages[-1] if messages else None
+        if field(last, "role") != "model":
+            return []
+        return _calls_at(len(messages) - 1, field(last, "parts") or ())
+
+
+def _calls_at(place: int, parts: Iterable[Any]) -> list[ProviderCall]:
+    """The calls of the content at `place` of the conversation, which names those without an id.
+
+    So they keep their names when the conversation is gone on with.
+    """
+    return _gemini_wire.calls_of({"parts": parts, "response_id": f"content_{place}"})
+
+
+def _parts_of(response: Any) -> list[Any]:
+    candidates = response.candidates or ()
+    content = candidates[0].content if candidates else None
+    return list(content.parts or ()) if content is not None else []
+
+
+def _part(part: Any) -> dict[str, Any]:
+    """The part as JSON; a thought's signature is bytes, which travel as base64."""
+    kept: dict[str, Any] = part.model_dump(exclude_none=True)
+    signature = kept.get("thought_signature")
+    if isinstance(signature, bytes):
+        kept["thought_signature"] = base64.urlsafe_b64encode(signature).decode()
+    return kept

@@ -1,0 +1,52 @@
+"""What the loop needs of a provider's client: ask once, read the calls, write answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations._provider_calls import Answer, Mended, ProviderCall
+
+__all__ = ["Piece", "Turn", "Wire"]
+
+Piece = Callable[[str], Awaitable[None]]
+"""Told of each piece of text as it comes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What a model said once: `said` are the messages to keep, `calls` what it wants done.
+
+    `goes_on` says that the provider paused by itself and wants to be asked again.
+    """
+
+    said: list[Any]
+    calls: list[ProviderCall]
+    text: str
+    response: Any
+    goes_on: bool = False
+
+
+class Wire(Protocol):
+    """One provider's API for the loop."""
+
+    @property
+    def mend(self) -> Mended | None:
+        """How arguments are read, where the provider sends more than was meant."""
+
+    def tools(self, specs: Iterable[ToolSpec]) -> Any:
+        """The tools as a request takes them."""
+
+    def opening(self, prompt: str) -> list[Any]:
+        """The messages of a conversation that begins with `prompt`."""
+
+    async def ask(self, request: Mapping[str, Any], *, piece: Piece | None) -> Turn:
+        """One answer of the model; streamed where `piece` is given."""
+
+    def answers(self, answers: Sequence[Answer]) -> list[Any]:
+        """The messages that answer calls."""
+
+    def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
+        """The calls at the end of `messages` that nothing answers."""

@@ -1,0 +1,232 @@
+"""Calls as model providers send them, all of one response answered through the executor."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.errors import (
+    MODEL_VISIBLE_ERRORS,
+    ApprovalPending,
+    ToolArgsInvalid,
+    ToolDefinitionError,
+    ToolNotFound,
+    model_visible_error,
+)
+from agent_adapter.core.results import plain_result
+from agent_adapter.exec.around import AROUND
+from agent_adapter.exec.defaults import runner_for
+from agent_adapter.exec.gate import Gate
+
+if TYPE_CHECKING:
+    from agent_adapter.core.ports import ToolRunner
+    from agent_adapter.core.registry import ToolRegistry
+    from agent_adapter.core.tool import ToolSpec
+
+__all__ = [
+    "Answer",
+    "Desk",
+    "ProviderCall",
+    "adapted",
+    "arguments_of",
+    "field",
+    "run_of",
+    "settled",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderCall:
+    """One call of a response; `arguments` is JSON text or already an object.
+
+    `native_id` is the provider's id, `None` where it gave none; `call_id` is always there.
+    """
+
+    call_id: str
+    native_id: str | None
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """How one call ended: its value, or the error that the model reads."""
+
+    call: ProviderCall
+    value: Any = None
+    error: Exception | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the model reads an error."""
+        return self.error is not None
+
+    @property
+    def data(self) -> Any:
+        """The value as JSON values, or `{"kind", "message"}` of the error."""
+        if self.error is not None:
+            return model_visible_error(self.error)["error"]
+        return json.loads(plain_result(self.value))
+
+    @property
+    def text(self) -> str:
+        """The value as JSON text, or the error as the JSON object `{"error": …}`."""
+        if self.error is not None:
+            return json.dumps(model_visible_error(self.error), ensure_ascii=False)
+        return plain_result(self.value)
+
+
+Mended = Callable[["ToolSpec", Mapping[str, Any]], Mapping[str, Any]]
+"""The arguments that a provider's dialect stands for."""
+
+
+class Desk:
+    """Answers the calls of one conversation with the tools that `target` may use.
+
+    `run_id=None` leaves the run to what surrounds the call. `gate` asks a port of its own before
+    the executor does.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        target: str,
+        *,
+        executor: ToolRunner | None = None,
+        gate: Gate | None = None,
+        run_id: str | None = None,
+        thread_id: str | None = None,
+        mend: Mended | None = None,
+    ) -> None:
+        self.registry = registry
+        self.target = target
+        self.runner = runner_for(executor)
+        self.gate = gate
+        self.run_id = run_id
+        self.thread_id = thread_id
+        self.mend = mend
+
+    async def answer_all(self, calls: Iterable[ProviderCall], *, again: bool) -> list[Answer]:
+        """An answer for each call, in order; they run in parallel, and all of them end.
+
+        `again` says that these calls may have been answered before: what ended is then taken from
+        the ledger. Cancellation reaches every call.
+        """
+        waiting = [self._answer(call, again) for call in calls]
+        if len(waiting) == 1:
+            return [await waiting[0]]
+        return list(await asyncio.gather(*waiting))
+
+    async def _answer(self, call: ProviderCall, again: bool) -> Answer:
+        try:
+            return Answer(call=call, value=await self._run(call, again))
+        except Exception as exc:
+            return Answer(call=call, error=exc)
+
+    async def _run(self, call: ProviderCall, again: bool) -> Any:
+        spec = self._spec(call.name)
+        args: Mapping[str, Any] = arguments_of(spec, call.arguments)
+        if self.mend is not None:
+            args = self.mend(spec, args)
+        bind = partial(
+            ToolContext,
+            call.call_id,
+            self.run_id,
+            self.thread_id,
+            bound_by=self.target,
+            reexecutes=again,
+        )
+        ctx = bind()
+        if self.gate is None or spec.confirm is False:
+            return await self.runner.run_spec(spec, args, ctx, call_id=call.call_id)
+        asked = copy.deepcopy(args)  # the port and what runs after it get their own copy each
+        grant = await self.gate.ask(spec, asked, bind(), edits_allowed=True)
+        try:
+            ctx.approval = grant.token
+            return await self.runner.run_spec(spec, args, ctx, call_id=call.call_id)
+        finally:
+            grant.drop()
+
+    def _spec(self, name: str) -> ToolSpec:
+        if name in self.registry:
+            spec = self.registry.get(name)
+            if spec.targets is None or self.target in spec.targets:
+                return spec
+        names = [spec.name for spec in self.registry.for_target(self.target)]
+        raise ToolNotFound(f"there is no tool {name[:80]!r}; there are: {', '.join(names)}")
+
+
+def settled(answers: Sequence[Answer]) -> list[Answer]:
+    """The answers, when a model may read all of them.
+
+    Raises the first error that is for the program, and otherwise one `ApprovalPending` with the ids
+    of every call that waits for a person.
+    """
+    pending: list[ApprovalPending] = []
+    for answer in answers:
+        error = answer.error
+        if isinstance(error, ApprovalPending):
+            pending.append(error)
+        elif error is not None and not isinstance(error, (*MODEL_VISIBLE_ERRORS, ToolNotFound)):
+            raise error
+    if pending:
+        ids = list(dict.fromkeys(record for error in pending for record in error.ids))
+        times = [error.expires_at for error in pending if error.expires_at is not None]
+        raise ApprovalPending(ids[0], min(times, default=None), ids=ids)
+    return list(answers)
+
+
+def run_of(run_id: str | None, target: str, native: Any) -> str | None:
+    """The run of a response's calls: the one that is named, the one around, or one of its own.
+
+    A run of its own keeps apart the call ids of servers that count them from zero each time.
+    """
+    if run_id is not None or AROUND.get() is not None:
+        return run_id
+    return f"{target}:{native}" if isinstance(native, str) and native else None
+
+
+def arguments_of(spec: ToolSpec, sent: Any) -> dict[str, Any]:
+    """What a provider sent as the JSON object it must be, else `ToolArgsInvalid`."""
+    if isinstance(sent, (str, bytes)):
+        try:
+            sent = json.loads(sent) if sent.strip() else {}
+        except (ValueError, RecursionError):
+            problem = "(arguments): not valid JSON (expected a JSON object)"
+            raise ToolArgsInvalid(spec.name, [problem]) from None
+    if sent is None:
+        return {}
+    if not isinstance(sent, Mapping):
+        problem = f"(arguments): a JSON {_json_kind(sent)} (expected a JSON object)"
+        raise ToolArgsInvalid(spec.name, [problem])
+    return dict(sent)
+
+
+def adapted(
+    spec: ToolSpec, dialect: Callable[[Mapping[str, Any]], dict[str, Any]]
+) -> dict[str, Any]:
+    """The spec's schema in a provider's dialect, or `ToolDefinitionError` where it has none."""
+    try:
+        return dialect(spec.json_schema())
+    except ValueError as exc:
+        raise ToolDefinitionError(f"tool {spec.name!r}: {exc}") from None
+
+
+def field(native: Any, name: str) -> Any:
+    """The attribute or key `name` of an SDK's object or of its JSON form; `None` without it."""
+    if isinstance(native, Mapping):
+        return native.get(name)
+    return getattr(native, name, None)
+
+
+def _json_kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    kinds = {list: "array", str: "string", int: "number", float: "number"}
+    return kinds.get(type(value), "value")

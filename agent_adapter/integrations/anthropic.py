@@ -1,0 +1,218 @@
+"""Anthropic: tools for the Messages API and its beta tool runner, and the answers to its calls."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.errors import (
+    MODEL_VISIBLE_ERRORS,
+    ApprovalPending,
+    IntegrationError,
+    ToolFailed,
+    model_visible_error,
+)
+from agent_adapter.core.extras import check_installed
+from agent_adapter.core.results import plain_result
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.exec.defaults import runner_for
+from agent_adapter.integrations._anthropic_wire import calls_of, result_of, tool_of
+from agent_adapter.integrations._provider_calls import (
+    Desk,
+    arguments_of,
+    field,
+    run_of,
+    settled,
+)
+from agent_adapter.integrations._provider_import import imported
+from agent_adapter.integrations.base import IntegrationBase
+
+if TYPE_CHECKING:
+    from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool
+
+    from agent_adapter.core.ports import ToolRunner
+    from agent_adapter.core.registry import ToolRegistry
+
+__all__ = [
+    "INTEGRATION",
+    "AnthropicIntegration",
+    "anthropic_runnable",
+    "anthropic_runnables",
+    "anthropic_tool",
+    "anthropic_tools",
+    "run_tool_calls",
+]
+
+
+def anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
+    """One tool as the Messages API takes it: a dictionary for `tools=[…]`.
+
+    Raises:
+        ToolDefinitionError: a parameter has a name that the API refuses.
+        MissingDependency: the SDK is not installed.
+        IntegrationError: the SDK is outside the supported range.
+    """
+    _check_anthropic()
+    return tool_of(spec)
+
+
+def anthropic_tools(registry: ToolRegistry) -> list[dict[str, Any]]:
+    """One `anthropic_tool` per tool of `registry` that is exported to `anthropic`, in order."""
+    return [anthropic_tool(spec) for spec in registry.for_target("anthropic")]
+
+
+async def run_tool_calls(
+    message: Any,
+    registry: ToolRegistry,
+    *,
+    executor: ToolRunner | None = None,
+    run_id: str | None = None,
+    thread_id: str | None = None,
+) -> list[dict[str, Any]]:
+    """The messages that answer the calls of `message`: one of the user, or none without calls.
+
+    The calls run in parallel. Append the assistant's own message first, then these. `run_id` names
+    the conversation's loop; without one, the message is a run of its own. Giving the same message
+    again answers what ended from the ledger and runs only the rest.
+
+    Raises:
+        ApprovalPending: calls wait for a person (`ids`); the others have ended. Give the same
+            message again when they are decided.
+    """
+    calls = calls_of(message)
+    desk = Desk(
+        registry,
+        "anthropic",
+        executor=executor,
+        run_id=run_of(run_id, "anthropic", field(message, "id")),
+        thread_id=thread_id,
+    )
+    answers = settled(await desk.answer_all(calls, again=True))
+    if not answers:
+        return []
+    return [{"role": "user", "content": [result_of(answer) for answer in answers]}]
+
+
+def anthropic_runnable(
+    spec: ToolSpec,
+    *,
+    executor: ToolRunner | None = None,
+    run_id: str | None = None,
+    thread_id: str | None = None,
+) -> BetaAsyncBuiltinFunctionTool:
+    """One tool for `client.beta.messages.tool_runner(tools=[…])`, whose calls run by themselves.
+
+    The SDK does not tell a tool the id of its call, so each call gets one of its own. `run_id` is
+    the run of every call; without one, what surrounds a call decides, or it is a run of its own.
+    """
+    _check_anthropic()
+    runner = runner_for(executor)
+    tool: BetaAsyncBuiltinFunctionTool = _runnable_class()(spec, runner, run_id, thread_id)
+    return tool
+
+
+def anthropic_runnables(
+    registry: ToolRegistry,
+    *,
+    executor: ToolRunner | None = None,
+    run_id: str | None = None,
+    thread_id: str | None = None,
+) -> list[BetaAsyncBuiltinFunctionTool]:
+    """One `anthropic_runnable` per tool of `registry` that is exported to `anthropic`, in order."""
+    return [
+        anthropic_runnable(spec, executor=executor, run_id=run_id, thread_id=thread_id)
+        for spec in registry.for_target("anthropic")
+    ]
+
+
+class AnthropicIntegration(IntegrationBase):
+    """Anthropic as a target: `get_integration("anthropic")`."""
+
+    name = "anthropic"
+    requires: tuple[str, ...] = ("anthropic",)
+    extra: str | None = "anthropic"
+    call_id_fields = ("id",)
+    reexecutes = True  # the same message may be answered again
+
+    def export_tool(self, spec: ToolSpec, *, executor: ToolRunner | None = None) -> dict[str, Any]:
+        """The `anthropic_tool` of `spec`; its calls go where `run_tool_calls` sends them."""
+        return anthropic_tool(spec)
+
+    def import_tool(self, native: Any) -> ToolSpec:
+        """A tool of the SDK's runner (`beta_tool`, `beta_async_tool`) as a spec.
+
+        It is untrusted and counts as sending data out. Raises `IntegrationError` for what is no
+        such tool, and for one that runs at the provider.
+        """
+        _check_anthropic()
+        from anthropic.lib import tools as kinds
+
+        runnable = (
+            kinds.BetaAsyncBuiltinFunctionTool,
+            kinds.BetaBuiltinFunctionTool,
+            kinds.BetaAsyncFunctionTool,
+            kinds.BetaFunctionTool,
+        )
+        if not isinstance(native, runnable):
+            raise IntegrationError(
+                f"anthropic imports the tools of its tool runner (beta_tool, beta_async_tool), "
+                f"not {type(native).__name__}"
+            )
+        shown: Any = native.to_dict()
+        if "input_schema" not in shown:
+            raise IntegrationError(
+                f"{native.name} has no schema of its own: the provider defines it, so it cannot "
+                "run anywhere else"
+            )
+        return imported(native.name, shown.get("description"), shown["input_schema"], native.call)
+
+
+INTEGRATION = AnthropicIntegration()
+
+
+@cache
+def _check_anthropic() -> None:
+    check_installed("anthropic", ("anthropic",))
+
+
+@cache
+def _runnable_class() -> Any:
+    """The runner's tool whose `call` is ours, so that arguments are checked once, by us."""
+    from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool, ToolError
+
+    class Runnable(BetaAsyncBuiltinFunctionTool):
+        """An exported tool of the beta tool runner."""
+
+        def __init__(
+            self, spec: ToolSpec, runner: ToolRunner, run_id: str | None, thread_id: str | None
+        ) -> None:
+            self._spec = spec
+            self._runner = runner
+            self._ids = (run_id, thread_id)
+
+        def to_dict(self) -> Any:
+            """The tool as the API takes it."""
+            return tool_of(self._spec)
+
+        async def call(self, input: object) -> str:
+            """One call's result as JSON text; every failure is the runner's own `ToolError`."""
+            spec = self._spec
+            ctx = ToolContext(None, *self._ids, bound_by="anthropic")
+            try:
+                value = await self._runner.run_spec(spec, arguments_of(spec, input), ctx)
+                return plain_result(value)
+            except ApprovalPending as exc:
+                raise ToolError(str(exc)) from exc
+            except Exception as exc:
+                # The runner shows a model `repr(exc)` of anything but its own error.
+                raise ToolError(json.dumps(_shown(exc), ensure_ascii=False)) from exc
+
+    return Runnable
+
+
+def _shown(error: Exception) -> dict[str, Any]:
+    if isinstance(error, MODEL_VISIBLE_ERRORS):
+        return model_visible_error(error)
+    return {"error": {"kind": ToolFailed.kind, "message": type(error).__name__}}

@@ -1,0 +1,103 @@
+"""Google GenAI: tools as function declarations, and the answers to a response's calls.
+
+The SDK's automatic function calling must be off (`AutomaticFunctionCallingConfig(disable=True)`):
+it would answer without ids and show a model the text of exceptions.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.extras import check_installed
+from agent_adapter.integrations._gemini_wire import calls_of, declaration_of, part_of, tools_of
+from agent_adapter.integrations._provider_calls import Desk, field, run_of, settled
+from agent_adapter.integrations.base import IntegrationBase
+
+if TYPE_CHECKING:
+    from google.genai.types import FunctionDeclaration, Part, Tool
+
+    from agent_adapter.core.ports import ToolRunner
+    from agent_adapter.core.registry import ToolRegistry
+    from agent_adapter.core.tool import ToolSpec
+
+__all__ = [
+    "INTEGRATION",
+    "GoogleGenAIIntegration",
+    "function_responses",
+    "google_genai_declaration",
+    "google_genai_tools",
+]
+
+
+def google_genai_declaration(spec: ToolSpec) -> FunctionDeclaration:
+    """One tool as a `FunctionDeclaration` with `parameters_json_schema`.
+
+    Raises:
+        MissingDependency: the SDK is not installed.
+        IntegrationError: the SDK is outside the supported range.
+    """
+    _check_google_genai()
+    declaration: FunctionDeclaration = declaration_of(spec)
+    return declaration
+
+
+def google_genai_tools(registry: ToolRegistry) -> list[Tool]:
+    """`GenerateContentConfig.tools` for the tools that `registry` exports to `google_genai`."""
+    _check_google_genai()
+    return tools_of(registry.for_target("google_genai"))
+
+
+async def function_responses(
+    response: Any,
+    registry: ToolRegistry,
+    *,
+    executor: ToolRunner | None = None,
+    run_id: str | None = None,
+    thread_id: str | None = None,
+) -> list[Part]:
+    """The parts that answer the calls of `response` (or of its `Content`), in their order.
+
+    The calls run in parallel. Append the candidate's own content first, then these parts as one
+    `Content` of the user. `run_id` names the conversation's loop; without one, the response is a
+    run of its own. Giving the same response again answers what ended from the ledger and runs only
+    the rest, where the response or the calls have ids.
+
+    Raises:
+        ApprovalPending: calls wait for a person (`ids`); the others have ended. Give the same
+            response again when they are decided.
+    """
+    calls = calls_of(response)
+    desk = Desk(
+        registry,
+        "google_genai",
+        executor=executor,
+        run_id=run_of(run_id, "google_genai", field(response, "response_id")),
+        thread_id=thread_id,
+    )
+    answers = settled(await desk.answer_all(calls, again=True))
+    return [part_of(answer) for answer in answers]
+
+
+class GoogleGenAIIntegration(IntegrationBase):
+    """Google GenAI as a target: `get_integration("google_genai")`."""
+
+    name = "google_genai"
+    requires: tuple[str, ...] = ("google.genai",)
+    extra: str | None = "google-genai"
+    call_id_fields = ("id",)
+    reexecutes = True  # the same response may be answered again
+
+    def export_tool(
+        self, spec: ToolSpec, *, executor: ToolRunner | None = None
+    ) -> FunctionDeclaration:
+        """The declaration of `spec`; its calls go where `function_responses` sends them."""
+        return google_genai_declaration(spec)
+
+
+INTEGRATION = GoogleGenAIIntegration()
+
+
+@cache
+def _check_google_genai() -> None:
+    check_installed("google-genai", ("google.genai",))

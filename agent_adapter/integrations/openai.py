@@ -1,0 +1,126 @@
+"""OpenAI: tools for Chat Completions and Responses, and the answers to a response's calls.
+
+The SDK has no tool objects: a tool is a dictionary, and the call comes back in a response, which
+`run_tool_calls` answers through the executor.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.errors import IntegrationError
+from agent_adapter.core.extras import check_installed
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations._openai_wire import (
+    Api,
+    answer_of,
+    calls_of,
+    meant,
+    tool_of,
+)
+from agent_adapter.integrations._provider_calls import Desk, field, run_of, settled
+from agent_adapter.integrations._provider_import import imported
+from agent_adapter.integrations.base import IntegrationBase
+
+if TYPE_CHECKING:
+    from openai.lib.responses_tool_runner import AsyncRegisteredFunction, RegisteredFunction
+
+    from agent_adapter.core.ports import ToolRunner
+    from agent_adapter.core.registry import ToolRegistry
+
+__all__ = ["INTEGRATION", "OpenAIIntegration", "openai_tool", "openai_tools", "run_tool_calls"]
+
+
+def openai_tool(spec: ToolSpec, *, api: Api = "chat", strict: bool = False) -> dict[str, Any]:
+    """One tool as the API takes it: a dictionary for `tools=[…]`.
+
+    With `strict` the schema is rewritten into OpenAI's strict subset; a null that a model then
+    sends for a parameter that may be left out is taken as "not given".
+
+    Raises:
+        ToolDefinitionError: strict cannot express one of the parameters; names it.
+        ValueError: `api` is neither `"chat"` nor `"responses"`.
+        MissingDependency: the SDK is not installed.
+        IntegrationError: the SDK is outside the supported range.
+    """
+    _check_openai()
+    if api not in ("chat", "responses"):
+        raise ValueError(f"api is 'chat' or 'responses', not {api!r}")
+    return tool_of(spec, api, strict)
+
+
+def openai_tools(
+    registry: ToolRegistry, *, api: Api = "chat", strict: bool = False
+) -> list[dict[str, Any]]:
+    """One `openai_tool` per tool of `registry` that is exported to `openai`, in its order."""
+    return [openai_tool(spec, api=api, strict=strict) for spec in registry.for_target("openai")]
+
+
+async def run_tool_calls(
+    response: Any,
+    registry: ToolRegistry,
+    *,
+    executor: ToolRunner | None = None,
+    run_id: str | None = None,
+    thread_id: str | None = None,
+) -> list[dict[str, Any]]:
+    """The messages (Chat Completions) or items (Responses) that answer the calls of `response`.
+
+    The calls run in parallel. Append the response's own message or items first, then these.
+    `run_id` names the conversation's loop; without one, the response is a run of its own. Giving
+    the same response again answers what ended from the ledger and runs only the rest.
+
+    Raises:
+        ApprovalPending: calls wait for a person (`ids`); the others have ended. Give the same
+            response again when they are decided.
+    """
+    api, calls = calls_of(response)
+    desk = Desk(
+        registry,
+        "openai",
+        executor=executor,
+        run_id=run_of(run_id, "openai", field(response, "id")),
+        thread_id=thread_id,
+        mend=meant,
+    )
+    answers = settled(await desk.answer_all(calls, again=True))
+    return [answer_of(answer, api) for answer in answers]
+
+
+class OpenAIIntegration(IntegrationBase):
+    """OpenAI as a target: `get_integration("openai")`."""
+
+    name = "openai"
+    requires: tuple[str, ...] = ("openai",)
+    extra: str | None = "openai"
+    call_id_fields = ("call_id", "id")
+    reexecutes = True  # the same response may be answered again
+
+    def export_tool(self, spec: ToolSpec, *, executor: ToolRunner | None = None) -> dict[str, Any]:
+        """The `openai_tool` of `spec`; its calls go where `run_tool_calls` sends them."""
+        return openai_tool(spec)
+
+    def import_tool(self, native: RegisteredFunction | AsyncRegisteredFunction) -> ToolSpec:
+        """A function registered for the SDK's tool runner as a spec, untrusted unless replaced."""
+        _check_openai()
+        from openai.lib.responses_tool_runner import AsyncRegisteredFunction, RegisteredFunction
+
+        if not isinstance(native, (AsyncRegisteredFunction, RegisteredFunction)):
+            raise IntegrationError(
+                f"openai imports a RegisteredFunction or an AsyncRegisteredFunction, not "
+                f"{type(native).__name__}; a plain function is added to a registry as it is"
+            )
+        tool: Any = native.tool
+        execute: Any = native.execute
+        return imported(
+            tool["name"], tool.get("description"), tool.get("parameters") or {}, execute
+        )
+
+
+INTEGRATION = OpenAIIntegration()
+
+
+@cache
+def _check_openai() -> None:
+    check_installed("openai", ("openai",))
