@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -25,25 +26,28 @@ from agent_adapter.network.workflow_helpers import set_context
 from agent_adapter.store import doubt
 from agent_adapter.store.ledger import payload
 
-ROUNDS = 3
-"""Drafts until the reviewer is content."""
+QUIET = {"ttl_sweep_interval": 0, "expectation_sweep_interval": 0}
+"""No sweeper: a crash run is about the store alone."""
 
 
 class Loop:
-    """user → drafter ⇄ reviewer, until the reviewer has counted to three.
+    """user → drafter ⇄ reviewer, until the reviewer has counted enough drafts.
 
     `write(line)` is the world outside: each draft writes one line to it. `lines()` reads it back.
-    The reviewer's count is an effect on the channel alone.
+    The reviewer's count is an effect on the channel alone; at `rounds` it is content.
     """
 
-    def __init__(self, write: Callable[[str], None], lines: Callable[[], list[str]]) -> None:
+    def __init__(
+        self, write: Callable[[str], None], lines: Callable[[], list[str]], rounds: int = 3
+    ) -> None:
         self._write = write
+        self._rounds = rounds
         self.lines = lines
         self.registry = self._tools()
 
     def _tools(self) -> aa.ToolRegistry:
         registry = aa.ToolRegistry()
-        write = self._write
+        write, rounds = self._write, self._rounds
 
         @registry.tool(effects="write")
         async def publish(line: str) -> str:
@@ -56,7 +60,7 @@ class Loop:
             """Count a draft."""
             seen = int(state.context_vars["count"]) + 1
             await set_context(channel, "count", seen)
-            if seen == ROUNDS:
+            if seen == rounds:
                 await set_context(channel, "done", True)
             return seen
 
@@ -120,8 +124,8 @@ class Loop:
         ends = [item.event_data["reason"] for item in log if item.event_type == EV_CHANNEL_CLOSED]
         assert ends == ["approved"]
         said = [item.event_data["body"] for item in log if "body" in item.event_data]
-        drafts = [f"draft {2 * number + 1}" for number in range(ROUNDS)]
-        counts = [f"seen {number + 1}" for number in range(ROUNDS)]
+        drafts = [f"draft {2 * number + 1}" for number in range(self._rounds)]
+        counts = [f"seen {number + 1}" for number in range(self._rounds)]
         assert said == [text for pair in zip(drafts, counts, strict=True) for text in pair]
         assert Counter(self.lines()) == Counter(drafts), "a write was lost or happened twice"
 
@@ -135,8 +139,48 @@ def _graph(user: str, drafter: str, reviewer: str) -> TransitionGraph:
             Transition(FromSpeaker(drafter), AgentTarget(reviewer)),
             Transition(FromSpeaker(reviewer), AgentTarget(drafter)),
         ],
-        max_turns=40,
+        max_turns=200,
     )
+
+
+async def live(
+    store: Any, loop: Loop, ready: Callable[[], None] = lambda: None, ack_timeout: float = 0.2
+) -> str:
+    """One process: it opens the hub, joins, goes on, and ends when nothing moves any more."""
+    hub = await Hub.open(store, invite_ack_timeout=ack_timeout, **QUIET)
+    client = None
+    try:
+        await loop.settle_doubts(hub)
+        client = await loop.join(hub)
+        ready()
+        channel_id = await loop.begin(hub)
+        await _still(hub, loop)
+        return channel_id
+    finally:
+        if client is not None:
+            await client.close()
+        await hub.close()
+
+
+async def _still(hub: Hub, loop: Loop) -> None:
+    """Until no turn is due or running; doubts are settled as they come."""
+    for _ in range(500):
+        await hub.idle()
+        await hub.poll()
+        await hub.idle()
+        states = await hub.store.read(_states)
+        if "parked" in states:
+            await loop.settle_doubts(hub)
+        elif not states:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("the channel does not come to rest")
+
+
+def _states(tx: Any) -> set[str]:
+    where = {"state": "due", "due_at !=": None}
+    parked = tx.select("turns", {"state in": ["running", "parked"]})
+    return {row["state"] for row in [*tx.select("turns", where), *parked]}
 
 
 def _was_given_up(metadata: Any) -> bool:

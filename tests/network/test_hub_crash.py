@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import random
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,11 +16,9 @@ from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.network.hub import Hub
 from agent_adapter.store import open_store
 from tests.fakes.store import FaultyStore
-from tests.network._loop import Loop
+from tests.network._loop import QUIET, Loop, live
 
 pytestmark = pytest.mark.anyio
-
-_QUIET = {"ttl_sweep_interval": 0, "expectation_sweep_interval": 0}
 
 
 @pytest.fixture(scope="module")
@@ -40,48 +40,11 @@ def _fresh(template: Path, folder: Path, name: str) -> Path:
     return path
 
 
-async def _life(store: Any, loop: Loop, *, invite_ack_timeout: float = 0.2) -> str | None:
-    """One process: it opens the hub, joins, goes on, and ends when nothing moves any more."""
-    hub = await Hub.open(store, invite_ack_timeout=invite_ack_timeout, **_QUIET)
-    client = None
-    try:
-        await loop.settle_doubts(hub)
-        client = await loop.join(hub)
-        channel_id = await loop.begin(hub)
-        await _still(hub, loop)
-        return channel_id
-    finally:
-        if client is not None:
-            await client.close()
-        await hub.close()
-
-
-async def _still(hub: Hub, loop: Loop) -> None:
-    """Until no turn is due or running; doubts are settled as they come."""
-    for _ in range(200):
-        await hub.idle()
-        await hub.poll()
-        await hub.idle()
-        states = await hub.store.read(_states)
-        if "parked" in states:
-            await loop.settle_doubts(hub)
-        elif not states:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("the channel does not come to rest")
-
-
-def _states(tx: Any) -> set[str]:
-    where = {"state in": ["due", "running", "parked"], "due_at !=": None}
-    parked = tx.select("turns", {"state in": ["running", "parked"]})
-    return {row["state"] for row in [*tx.select("turns", where), *parked]}
-
-
 async def _crashing_life(store: FaultyStore, loop: Loop) -> None:
     """A process whose store fails at some point, and for ever after."""
     try:
         async with asyncio.timeout(5):
-            hub = await Hub.open(store, invite_ack_timeout=0.2, **_QUIET)
+            hub = await Hub.open(store, invite_ack_timeout=0.2, **QUIET)
             try:
                 client = await loop.join(hub)
                 await loop.begin(hub)
@@ -98,15 +61,14 @@ async def test_the_loop_ends_approved_without_a_crash(template: Path, tmp_path: 
     lines: list[str] = []
     loop = Loop(lines.append, lambda: lines)
     store = open_store(_fresh(template, tmp_path, "calm.db"))
-    channel_id = await _life(store, loop)
-    assert channel_id is not None
+    channel_id = await live(store, loop)
     await store.aclose()
     await _verify(tmp_path / "calm.db", channel_id, loop)
 
 
 async def _verify(path: Path, channel_id: str, loop: Loop) -> None:
     store = open_store(path)
-    async with await Hub.open(store, **_QUIET) as hub:
+    async with await Hub.open(store, **QUIET) as hub:
         loop.check(await hub.read_wal(channel_id))
         report = await hub.replay(channel_id)
         assert report.matches, report.differences
@@ -140,7 +102,45 @@ async def test_a_fault_at_any_store_write_ends_approved_after_reopening(
         )
         await inner.aclose()
         store = open_store(path)
-        channel_id = await _life(store, loop)
+        channel_id = await live(store, loop)
         await store.aclose()
-        assert channel_id is not None, fail_at
         await _verify(path, channel_id, loop)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_process_killed_at_random_ends_approved_after_enough_starts(
+    template: Path, tmp_path: Path, seed: int
+) -> None:
+    """SIGKILL in the middle of rounds, again and again; the last process finds the end."""
+    chance = random.Random(seed)
+    path, effects = _fresh(template, tmp_path, "kill.db"), tmp_path / "effects.txt"
+    effects.touch()
+    kills = 0
+    for _ in range(40):
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "tests.network._loop_process",
+            str(path),
+            str(effects),
+            "20",
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert worker.stdout is not None
+        if (await worker.stdout.readline()).strip() != b"ready":
+            raise AssertionError(f"the process ended with {await worker.wait()}")
+        if kills < 6:
+            await asyncio.sleep(chance.uniform(0.0, 0.15))
+            with contextlib.suppress(ProcessLookupError):
+                worker.kill()
+        killed = await worker.wait() != 0
+        kills += killed
+        if not killed:
+            break
+    loop = Loop(lambda line: None, lambda: effects.read_text().splitlines(), rounds=20)
+    store = open_store(path)
+    channel_id = await live(store, loop)
+    await store.aclose()
+    await _verify(path, channel_id, loop)
+    assert kills >= 3
