@@ -16,21 +16,21 @@ from ._langchain_model import scripted
 
 
 def graph_of(
-    tools: Iterable[Any], *turns: Any, saver: Any = None, node: Any = None, **compiled: Any
+    tools: Iterable[Any], *turns: Any, saver: Any = None, node: Any = None, retry: Any = None
 ) -> Any:
     """A loop of a model, which plays `turns` and then says "done", and one node for all tools."""
     model = scripted(*turns)
 
-    async def ask(state: MessagesState) -> dict[str, list[AIMessage]]:
-        return {"messages": [await model.ainvoke(state["messages"])]}
+    def ask(state: MessagesState) -> dict[str, list[AIMessage]]:
+        return {"messages": [model.invoke(state["messages"])]}
 
     graph = StateGraph(MessagesState)
     graph.add_node("model", ask)
-    graph.add_node("tools", node or ToolNode(list(tools)))
+    graph.add_node("tools", node or ToolNode(list(tools)), retry_policy=retry)
     graph.add_edge(START, "model")
     graph.add_conditional_edges("model", tools_condition, {"tools": "tools", END: END})
     graph.add_edge("tools", "model")
-    return graph.compile(checkpointer=saver, **compiled)
+    return graph.compile(checkpointer=saver)
 
 
 def saver() -> InMemorySaver:
