@@ -211,9 +211,17 @@ def _function(
     pinned = definition.hash
 
     async def call(**arguments: Any) -> Any:
+        result, failed = None, None
         async with opened() as client:
-            await _check_unchanged(client, server, definition.name, pinned, pins)
-            return value_of(await client.call_tool(definition.name, arguments))
+            try:
+                await _check_unchanged(client, server, definition.name, pinned, pins)
+                result = await client.call_tool(definition.name, arguments)
+            except Exception as exc:
+                # Raised in here it would come out in a group, by way of the client's own tasks.
+                failed = exc
+        if failed is not None:
+            raise failed
+        return value_of(result)
 
     return call
 

@@ -80,9 +80,7 @@ class Raw:
         async with InMemoryTransport(self.server) as (reading, writing):
 
             async def send(message: dict[str, Any]) -> None:
-                wire = types.jsonrpc_message_adapter.validate_python(
-                    {"jsonrpc": "2.0", **message}
-                )
+                wire = types.jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **message})
                 await writing.send(SessionMessage(wire))
 
             hello = {
