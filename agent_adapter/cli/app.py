@@ -7,7 +7,18 @@ from collections.abc import Sequence
 
 import typer
 
-from agent_adapter.cli import approvals, db, demo, integrations, ledger, mcp, tools, writes
+from agent_adapter.cli import (
+    approvals,
+    channels,
+    db,
+    demo,
+    graph,
+    integrations,
+    ledger,
+    mcp,
+    tools,
+    writes,
+)
 from agent_adapter.cli.exits import FAILED, OK, USAGE, Refusal, code_of, fix_of
 from agent_adapter.cli.output import say_error
 from agent_adapter.core.errors import AgentAdapterError
@@ -28,6 +39,8 @@ app.command("demo", epilog="Example: agent-adapter demo --keep ./demo")(demo.com
 app.add_typer(tools.app, name="tools")
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(channels.app, name="channels")
+app.add_typer(graph.app, name="graph")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(writes.app, name="writes")
 app.add_typer(db.app, name="db")

@@ -17,7 +17,7 @@ from agent_adapter.core.errors import ToolDefinitionError
 if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
 
-__all__ = ["Target", "load_registry"]
+__all__ = ["Target", "import_module", "load_registry"]
 
 Target = Annotated[
     str,
@@ -41,6 +41,11 @@ def load_registry(target: str) -> ToolRegistry:
     if attribute:
         return _named(module, attribute, target)
     return _only(module, target)
+
+
+def import_module(where: str) -> ModuleType:
+    """The module of that name, or the Python file at that path; reading it runs it."""
+    return _module(where, where)
 
 
 def _split(target: str) -> tuple[str, str]:

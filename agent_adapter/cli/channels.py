@@ -1,0 +1,259 @@
+"""`agent-adapter channels`: what was said, whose turn it is, and going back in time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_adapter.cli.exits import DOUBT, OK, Refusal
+from agent_adapter.cli.options import AsJson, StoreUrl, reviewer_name, with_store
+from agent_adapter.cli.output import console, plain, print_json, table, when
+
+if TYPE_CHECKING:
+    from agent_adapter.network.reports import ChannelReport, LogLine
+    from agent_adapter.store.base import Store
+
+__all__ = ["app"]
+
+app = typer.Typer(help="See channels and what was said in them, and go back in time.")
+
+Id = Annotated[
+    str, typer.Argument(metavar="CHANNEL", help="The channel, chn_….", show_default=False)
+]
+
+_POLL_SECONDS = 0.5
+
+
+class State(StrEnum):
+    """Which channels `list` shows."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+    ALL = "all"
+
+
+@app.command("list", epilog="Example: agent-adapter channels list --state all")
+def list_(
+    state: Annotated[State, typer.Option("--state", help="Which channels.")] = State.OPEN,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 50,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """List channels, the newest first."""
+    from agent_adapter.network.reports import ONGOING, list_lines
+
+    states = {State.OPEN: ONGOING, State.CLOSED: ("closed", "expired"), State.ALL: None}[state]
+    lines = with_store(store, lambda opened: opened.read(lambda tx: list_lines(tx, states, limit)))
+    if as_json:
+        print_json([asdict(line) for line in lines])
+        return OK
+    if not lines:
+        console().print("no channels" if state is not State.OPEN else "no open channels")
+        return OK
+    rows = [
+        (
+            line.channel_id,
+            line.type,
+            "paused" if line.paused else line.state,
+            ", ".join(line.participants),
+            line.turns,
+            line.close_reason or line.expected or "-",
+            when(line.created_at),
+        )
+        for line in lines
+    ]
+    columns = ("id", "type", "state", "participants", "turns", "next, or why closed", "created")
+    console().print(table(columns, rows))
+    return OK
+
+
+@app.command(epilog="Example: agent-adapter channels show chn_0123")
+def show(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> int:
+    """Show one channel: its participants, its variables, and whose turn it is."""
+    from agent_adapter.network.reports import report_of
+
+    report = with_store(store, lambda opened: opened.read(lambda tx: report_of(tx, channel_id)))
+    if as_json:
+        print_json(asdict(report))
+        return OK
+    _print_report(report)
+    return OK
+
+
+@app.command(epilog="Example: agent-adapter channels tail chn_0123 --follow")
+def tail(
+    channel_id: Id,
+    lines: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many entries.")] = 20,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the channel ends.")
+    ] = False,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Print the newest entries of a channel's log, one line each; with --json one object each."""
+
+    async def _work(opened: Store) -> None:
+        from agent_adapter.network.reports import log_lines, report_of
+
+        entries = await opened.read(lambda tx: log_lines(tx, channel_id, newest=lines))
+        seen = 0
+        while True:
+            _print_entries(entries, as_json)
+            seen = entries[-1].seq if entries else seen
+            report = await opened.read(lambda tx: report_of(tx, channel_id))
+            over = report.line.state in ("closed", "expired")
+            if not follow or (over and report.entries <= seen):
+                return
+            await asyncio.sleep(_POLL_SECONDS)
+            entries = await opened.read(_after(channel_id, seen))
+
+    try:
+        with_store(store, _work)
+    except KeyboardInterrupt:
+        return OK
+    return OK
+
+
+@app.command(epilog="Example: agent-adapter channels fork chn_0123 --at env_0456")
+def fork(
+    channel_id: Id,
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at", metavar="ENVELOPE", help="The last message of the new channel's log, env_…."
+        ),
+    ],
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, help="Seconds to wait for a running hub.")
+    ] = 30.0,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Open a channel with the same log up to a message; it is paused, and what was done stays done.
+
+    Where a program serves the store, it is asked to make the fork.
+    """
+
+    async def _work(opened: Store) -> Mapping[str, Any]:
+        from agent_adapter.core.errors import NetworkError
+        from agent_adapter.network.hub import Hub
+
+        try:
+            hub = await Hub.open(opened, ttl_sweep_interval=0, expectation_sweep_interval=0)
+        except NetworkError:
+            return await _asked(opened, "fork", {"channel_id": channel_id, "at": at}, wait)
+        async with hub:
+            made = await hub.fork(channel_id, at=at)
+            return {"channel_id": made, "writes": await hub.writes_after(channel_id, at)}
+
+    made = with_store(store, _work)
+    if as_json:
+        print_json(made)
+        return OK
+    out = console()
+    out.print(plain(f"{made['channel_id']} has the log of {channel_id} up to {at}; it is paused"))
+    if made["writes"]:
+        out.print("not undone by the fork", style="bold")
+        rows = [
+            (write["tool"], write["ending"] or "open", write["started_at"], write["call_key"])
+            for write in made["writes"]
+        ]
+        out.print(table(("tool", "ending", "started", "call"), rows))
+    return OK
+
+
+@app.command(epilog="Example: agent-adapter channels replay chn_0123")
+def replay(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> int:
+    """Fold a channel's log again and say whether what is kept beside it fits; 4 where it does not.
+
+    Nothing is changed.
+    """
+    from agent_adapter.network.reports import replayed
+
+    report = with_store(store, lambda opened: opened.read(lambda tx: replayed(tx, channel_id)))
+    if as_json:
+        print_json(asdict(report))
+    elif report.matches:
+        console().print(plain(f"{channel_id}: {report.envelopes} entries fit what is kept"))
+    else:
+        for line in report.differences:
+            console().print(plain(line))
+    return OK if report.matches else DOUBT
+
+
+def _after(channel_id: str, seen: int) -> Any:
+    from agent_adapter.network.reports import log_lines
+
+    return lambda tx: log_lines(tx, channel_id, since=seen)
+
+
+async def _asked(
+    store: Store, kind: str, payload: Mapping[str, Any], seconds: float
+) -> Mapping[str, Any]:
+    """What the hub that serves the store made of a command."""
+    from agent_adapter.network import commands
+
+    by = reviewer_name(None)
+    id = await store.write(lambda tx: commands.queue(tx, kind, payload, by))
+    try:
+        async with asyncio.timeout(seconds):
+            answer = None
+            while answer is None:  # noqa: ASYNC110  # the answer comes from another process
+                await asyncio.sleep(_POLL_SECONDS / 5)
+                answer = await store.read(lambda tx: commands.result(tx, id))
+    except TimeoutError:
+        raise Refusal(
+            f"the hub that serves the store has not answered within {seconds:g} s; {id} stays "
+            "queued, see whether the program still runs"
+        ) from None
+    if answer["state"] != "done":
+        raise Refusal(str(answer.get("error")), kind=str(answer.get("kind", "refused")))
+    return answer
+
+
+def _print_entries(entries: list[LogLine], as_json: bool) -> None:
+    from agent_adapter.network.reports import text_line
+
+    for entry in entries:
+        envelope = entry.envelope
+        if as_json:
+            # One line per entry, so that a reader can follow.
+            print(json.dumps({"seq": entry.seq, "sender": entry.sender, **envelope.to_dict()}))
+            continue
+        event = envelope.event_type.removeprefix("ag2.")
+        hidden = "" if envelope.audience is None else " (not to all)"
+        said = f"{entry.seq:>4} {envelope.created_at} {entry.sender} {event}{hidden}"
+        print(plain(f"{said} {envelope.envelope_id}: {text_line(envelope)}"), flush=True)
+
+
+def _print_report(report: ChannelReport) -> None:
+    line, out = report.line, console()
+    state = f"{line.state}, paused" if line.paused else line.state
+    out.print(plain(f"{line.channel_id} ({line.type}, {state})"), style="bold")
+    turn = report.turn or {}
+    waits = ", ".join(turn.get("waits_for", ()))
+    fields = {
+        "opened by": report.creator,
+        "participants": ", ".join(line.participants),
+        "created": when(line.created_at),
+        "expires": when(report.expires_at),
+        "entries": report.entries,
+        "turns": line.turns,
+        "next": line.expected,
+        "latest turn": f"{turn['turn_id']} of {turn['of']}: {turn['state']}" if turn else None,
+        "attempts": turn.get("attempts"),
+        "waits for": waits or None,
+        "closed because": line.close_reason,
+        "forked from": report.parent_channel_id,
+    }
+    rows = [(name, value) for name, value in fields.items() if value not in (None, "")]
+    out.print(table(("field", "value"), rows))
+    if report.context_vars:
+        out.print("variables", style="bold")
+        print(plain(json.dumps(report.context_vars, indent=2, ensure_ascii=False), lines=True))

@@ -1,0 +1,117 @@
+"""`agent-adapter graph`: transition graphs in files, checked and drawn before they run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent_adapter.cli.exits import FAILED, OK, USAGE, Refusal
+from agent_adapter.cli.options import AsJson
+from agent_adapter.cli.output import console, plain, print_json, table
+
+if TYPE_CHECKING:
+    from agent_adapter.flow.graph import TransitionGraph
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Check and draw transition graphs.")
+
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A graph as TransitionGraph.dumps() writes it; - reads standard input.",
+        show_default=False,
+    ),
+]
+Modules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import", metavar="MODULE", help="A module that registers own targets and conditions."
+    ),
+]
+
+
+@app.command(epilog="Example: agent-adapter graph check support.json --participant user")
+def check(
+    file: File,
+    participant: Annotated[
+        list[str] | None,
+        typer.Option("--participant", help="The id of a participant, in the channel's order."),
+    ] = None,
+    opener: Annotated[
+        str | None, typer.Option("--opener", help="The id of whoever opens the channel.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Let warnings fail the check too.")
+    ] = False,
+    modules: Modules = None,
+    as_json: AsJson = False,
+) -> int:
+    """Print the mistakes that can be seen before the graph runs; 1 where one would be refused."""
+    from agent_adapter.flow.findings import ChannelFacts
+
+    graph = _read(file, modules or ())
+    findings = graph.check(ChannelFacts(participants=participant or None, opener=opener))
+    failing = ("error", "warning") if strict else ("error",)
+    code = FAILED if any(item.severity in failing for item in findings) else OK
+    if as_json:
+        print_json([asdict(item) for item in findings])
+        return code
+    if not findings:
+        console().print(plain(f"{file}: nothing to complain about"))
+        return code
+    rows = [(item.severity, item.code, item.where, item.message, item.fix) for item in findings]
+    console().print(table(("severity", "code", "where", "what happens", "fix"), rows))
+    return code
+
+
+@app.command(epilog="Example: agent-adapter graph draw support.json --name agt_1=triage")
+def draw(
+    file: File,
+    name: Annotated[
+        list[str] | None, typer.Option("--name", metavar="ID=NAME", help="What to call an id.")
+    ] = None,
+    modules: Modules = None,
+    as_json: AsJson = False,
+) -> int:
+    """Print the graph as a Mermaid flowchart."""
+    names = dict(_pair(item) for item in name or ())
+    drawing = _read(file, modules or ()).to_mermaid(names)
+    if as_json:
+        print_json({"mermaid": drawing})
+    else:
+        print(plain(drawing, lines=True))
+    return OK
+
+
+def _pair(text: str) -> tuple[str, str]:
+    id, equals, name = text.partition("=")
+    if not equals or not id or not name:
+        raise Refusal(f"--name {text}: write it like --name agt_1=triage", code=USAGE)
+    return id, name
+
+
+def _read(file: str, modules: Sequence[str]) -> TransitionGraph:
+    """The graph in a file: on its own, or under `graph` as in a channel's knobs."""
+    from agent_adapter.cli.target import import_module
+    from agent_adapter.flow.graph import TransitionGraph
+
+    for module in modules:
+        import_module(module)
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        data = json.loads(text)
+    except OSError as exc:
+        raise Refusal(f"{file} cannot be read: {exc.strerror or exc}", code=USAGE) from None
+    except ValueError as exc:
+        raise Refusal(f"{file} is not JSON: {exc}; write it with graph.dumps()") from None
+    if isinstance(data, dict) and isinstance(data.get("graph"), dict):
+        data = data["graph"]
+    return TransitionGraph.loads(data)

@@ -1,0 +1,175 @@
+"""What can be said of channels from their store alone, with or without a hub that serves it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.adapters import AdapterRegistry
+from agent_adapter.network.adapters.workflow import packet_text
+from agent_adapter.network.draft import Desk
+from agent_adapter.network.forking import ReplayReport, replay
+from agent_adapter.network.known import channel_row
+from agent_adapter.network.log import read_from
+from agent_adapter.store.base import Row, Transaction
+
+__all__ = [
+    "ChannelLine",
+    "ChannelReport",
+    "LogLine",
+    "list_lines",
+    "log_lines",
+    "replayed",
+    "report_of",
+    "text_line",
+]
+
+ONGOING = ("pending", "active", "closing")
+"""States of channels that go on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelLine:
+    """One channel in a list; times are seconds since the epoch, people are names."""
+
+    channel_id: str
+    type: str
+    state: str
+    participants: tuple[str, ...]
+    turns: int
+    expected: str | None
+    created_at: float
+    close_reason: str | None
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelReport:
+    """All about one channel but its messages.
+
+    `turn` is the latest turn: whose it is, its state and attempts, and what a parked one waits for.
+    """
+
+    line: ChannelLine
+    creator: str
+    parent_channel_id: str | None
+    expires_at: float | None
+    entries: int
+    labels: Mapping[str, str]
+    context_vars: Mapping[str, Any]
+    turn: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """One entry of a channel's log, and its sender's name."""
+
+    seq: int
+    sender: str
+    envelope: Envelope
+
+
+def list_lines(
+    tx: Transaction, states: Sequence[str] | None = ONGOING, limit: int = 50
+) -> list[ChannelLine]:
+    """Channels, the newest first; `states=None` is all of them."""
+    where = None if states is None else {"state in": list(states)}
+    rows = tx.select("channels", where, order_by="created_at", descending=True, limit=limit)
+    return [_line(tx, row) for row in rows]
+
+
+def report_of(tx: Transaction, channel_id: str) -> ChannelReport:
+    """The report on one channel; `NotFoundError` for none."""
+    row = channel_row(tx, channel_id)
+    names = _names(tx, channel_id)
+    folded = json.loads(row["folded"] or "{}")
+    return ChannelReport(
+        line=_line(tx, row),
+        creator=_named(names, row["creator_id"]) or "",
+        parent_channel_id=row["parent_channel_id"],
+        expires_at=row["expires_at"],
+        entries=row["seq"],
+        labels=json.loads(row["labels"] or "{}"),
+        context_vars=folded.get("context_vars", {}),
+        turn=_turn(tx, row["turn_id"], names),
+    )
+
+
+def log_lines(
+    tx: Transaction, channel_id: str, *, newest: int = 20, since: int | None = None
+) -> list[LogLine]:
+    """The newest entries of a channel's log, or those after the entry `since`; oldest first."""
+    last = channel_row(tx, channel_id)["seq"]
+    names = _names(tx, channel_id)
+    start = max(0, last - newest) if since is None else since
+    return [
+        LogLine(
+            seq=seq, sender=names.get(envelope.sender_id, envelope.sender_id), envelope=envelope
+        )
+        for seq, envelope in read_from(tx, channel_id, start, max(1, last - start))
+    ]
+
+
+def replayed(tx: Transaction, channel_id: str) -> ReplayReport:
+    """The channel's log folded again and compared with what is kept beside it."""
+    return replay(tx, Desk(holder="", adapters=AdapterRegistry(), is_person=_nobody), channel_id)
+
+
+def text_line(envelope: Envelope) -> str:
+    """What an entry says, in one line: its words, its change of variables, or its reason."""
+    data = envelope.event_data
+    if isinstance(data.get("text"), str):
+        return str(data["text"])
+    if "routing" in data:
+        routing = data["routing"] or {}
+        if routing.get("kind") == "finish":
+            return f"[Finished] {routing.get('summary') or routing.get('reason') or ''}".strip()
+        return packet_text(envelope) or ""
+    changes = [f"{key} = {json.dumps(value)}" for key, value in (data.get("set") or {}).items()]
+    changes += [f"{key} removed" for key in data.get("delete") or ()]
+    return ", ".join(changes) or str(data.get("reason") or "")
+
+
+def _line(tx: Transaction, row: Row) -> ChannelLine:
+    names = _names(tx, row["channel_id"])
+    return ChannelLine(
+        channel_id=row["channel_id"],
+        type=row["type"],
+        state=row["state"],
+        participants=tuple(names.values()),
+        turns=row["spoken"] or 0,
+        expected=_named(names, row["expected"]),
+        created_at=row["created_at"],
+        close_reason=row["close_reason"],
+        paused=bool(row["paused"]),
+    )
+
+
+def _names(tx: Transaction, channel_id: str) -> dict[str, str]:
+    members = tx.select("channel_members", {"channel_id": channel_id}, order_by="position")
+    return {row["agent_id"]: row["name"] or row["agent_id"] for row in members}
+
+
+def _turn(tx: Transaction, turn_id: str | None, names: Mapping[str, str]) -> dict[str, Any] | None:
+    row = tx.get("turns", turn_id) if turn_id is not None else None
+    if row is None:
+        return None
+    return {
+        "turn_id": row["turn_id"],
+        "of": _named(names, row["agent_id"]),
+        "state": row["state"],
+        "attempts": row["attempt"],
+        "reason": row["reason"],
+        "waits_for": _waits(tx, row) if row["state"] == "parked" else [],
+    }
+
+
+def _waits(tx: Transaction, turn: Row) -> list[str]:
+    return [row["waits_for"] for row in tx.select("turn_waits", {"turn_id": turn["turn_id"]})]
+
+
+def _nobody(agent_id: str) -> bool:
+    return False
