@@ -204,7 +204,7 @@ async def _asked(
     try:
         async with asyncio.timeout(seconds):
             answer = None
-            while answer is None:  # noqa: ASYNC110  # the answer comes from another process
+            while answer is None:
                 await asyncio.sleep(_POLL_SECONDS / 5)
                 answer = await store.read(lambda tx: commands.result(tx, id))
     except TimeoutError:

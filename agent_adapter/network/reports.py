@@ -153,6 +153,10 @@ def _names(tx: Transaction, channel_id: str) -> dict[str, str]:
     return {row["agent_id"]: row["name"] or row["agent_id"] for row in members}
 
 
+def _named(names: Mapping[str, str], agent_id: str | None) -> str | None:
+    return None if agent_id is None else names.get(agent_id, agent_id)
+
+
 def _turn(tx: Transaction, turn_id: str | None, names: Mapping[str, str]) -> dict[str, Any] | None:
     row = tx.get("turns", turn_id) if turn_id is not None else None
     if row is None:
