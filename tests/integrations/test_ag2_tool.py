@@ -6,6 +6,8 @@ import asyncio
 import copy
 import json
 import threading
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -290,6 +292,32 @@ async def test_cancellation_propagates() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert seen == ["cancelled"]
+
+
+@pytest.mark.parametrize("gated", [False, True])
+async def test_the_tool_itself_lets_cancellation_pass(gated: bool) -> None:
+    """Called without AG2's tasks around it, neither the tool nor its gate answers a cancelled call.
+
+    AG2 runs tools in tasks of their own, so that an agent's turn would end even if they did.
+    """
+    entered, registry = asyncio.Event(), aa.ToolRegistry()
+
+    @registry.tool(confirm=gated)
+    async def wait() -> str:
+        """Waits."""
+        entered.set()
+        await asyncio.Event().wait()
+        return ""
+
+    executor = aa.Executor(registry, store=aa.open_store("memory://"))
+    tool = ag2_tool(registry.get("wait"), executor=executor, approval=asking())
+    event, context = call_event("wait"), SimpleNamespace(stream=SimpleNamespace(id="s"))
+    entry = partial(tool.middleware[0].middleware, tool) if gated else tool
+    task = asyncio.ensure_future(entry(event, context))
+    await entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_registration_copies_share_spec_executor_and_tokens() -> None:

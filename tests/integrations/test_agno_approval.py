@@ -327,6 +327,27 @@ async def test_a_call_id_used_twice_is_asked_twice() -> None:
     assert shop.refunds == [REFUND]
 
 
+async def test_two_tools_under_one_id_have_an_answer_each() -> None:
+    """The same id and arguments for two tools: each is asked about, and neither takes the other's.
+
+    The executor is asked nothing, so each call had the token that was given for it.
+    """
+    own = asking(NO)
+    shop = Shop(approval=own)
+
+    @shop.registry.tool(confirm=True)
+    async def repay(order: str, amount: int) -> str:
+        """Pays back."""
+        return f"repaid {order}"
+
+    port = asking()
+    agent, output = await _paused(shop, [CALL, ("c1", "repay", REFUND)])
+    output = await settled(agent, output, port, shop.registry)
+    assert sorted(request.tool for request in port.requests) == ["refund", "repay"]
+    assert not own.requests
+    assert {json.loads(tool.result) for tool in output.tools} == {"5 for A1", "repaid A1"}
+
+
 async def test_rewritten_text_is_asked_about_as_written() -> None:
     """The port sees, and the tool gets, the text that Agno had turned into null."""
     port, shop = asking(), Shop()
@@ -424,6 +445,18 @@ async def test_a_serialised_pause_is_resolved_like_the_original() -> None:
     await settled(agent, again, port, shop.registry)
     assert len(port.requests) == 1
     assert shop.refunds == [REFUND]
+
+
+async def test_a_pause_that_was_settled_and_comes_again_runs_nothing() -> None:
+    """A client that sends the same pause twice: nobody is asked again, nothing runs again (A11)."""
+    port, shop = asking(), Shop()
+    agent, output = await _paused(shop)
+    saved = json.dumps(output.to_dict())
+    await settled(agent, output, port, shop.registry)
+    again = await settled(agent, RunOutput.from_dict(json.loads(saved)), port, shop.registry)
+    assert len(port.requests) == 1
+    assert shop.refunds == [REFUND]
+    assert json.loads(again.tools[0].result) == "5 for A1"
 
 
 async def test_a_serialised_pause_is_rejected_like_the_original() -> None:
