@@ -19,7 +19,9 @@ from mcp.server import Server
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import (
     CallToolResult,
+    ElicitRequest,
     ElicitResult,
+    InputRequiredResult,
     ListToolsResult,
     TextContent,
     Tool,
