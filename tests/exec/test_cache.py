@@ -112,7 +112,8 @@ async def test_a_failure_is_not_shared(store: Any) -> None:
     await turns(10)
     gate.set()
     found = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [type(one) for one in found] == [ToolFailed, str, str] and len(till.ran) == 2
+    failed = [one for one in found if isinstance(one, ToolFailed)]
+    assert len(failed) == 1 and found.count("found") == 2 and len(till.ran) == 2
 
 
 async def test_a_failure_is_not_kept(store: Any) -> None:
