@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -42,6 +43,7 @@ class ParticipantClient:
         self._hub_client = hub_client
         self._wakes = Wakes()
         self._auto_ack = True
+        self._acks: set[asyncio.Task[None]] = set()
 
     @property
     def agent_id(self) -> str:
@@ -211,7 +213,10 @@ class ParticipantClient:
             and envelope.event_type == EV_CHANNEL_INVITE
             and envelope.sender_id != self.agent_id
         ):
-            await self._ack(envelope)
+            # Not waited for: what comes next must not queue behind a hub's writes.
+            task = asyncio.create_task(self._ack(envelope))
+            self._acks.add(task)
+            task.add_done_callback(self._acks.discard)
         await self._received(envelope)
         self._wakes.wake(envelope.channel_id)
 
@@ -219,6 +224,8 @@ class ParticipantClient:
         """Receive nothing more; the participant stays registered, and may come back by name."""
         if self.connected:
             self._wakes.end(f"{self.name} is disconnected")
+            for task in tuple(self._acks):
+                task.cancel()
             await self._hub_client.drop(self)
 
     def hub_lost(self, why: str) -> None:

@@ -82,6 +82,11 @@ class Connection:
         self._ready = asyncio.Event()
         self.hub_time = ""
 
+    @property
+    def is_up(self) -> bool:
+        """Whether the hub can be asked now, without coming back first."""
+        return self._ready.is_set() and self._ended is None
+
     async def open(self) -> None:
         """Connect for the first time; the error says why that failed."""
         socket, texts = await self._shake_hands()
@@ -116,7 +121,7 @@ class Connection:
         if len(texts) > 1:
             raise ProtocolError(
                 f"the request {request.op!r} is too long: a frame to the hub has at most "
-                f"{FRAME_LIMIT} bytes, about 400,000 of them the message's"
+                f"{FRAME_LIMIT} bytes; keep large data elsewhere and send where it is"
             )
         self._asked[request.id] = (request, answer)
         try:

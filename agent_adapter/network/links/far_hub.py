@@ -28,6 +28,7 @@ __all__ = ["FarHub"]
 
 _log = logging.getLogger("agent_adapter.network")
 
+_GOODBYE_SECONDS = 5.0
 _ENDS = (EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED)
 
 
@@ -64,6 +65,8 @@ class FarHub:
     ) -> None:
         self.adapters = AdapterRegistry()
         self._seats: dict[str, _Seat] = {}
+        self._early: dict[str, list[Notify | TurnStart]] = {}
+        self._registering = 0
         self._wire = Connection(
             dial,
             on_frame=self._arrived,
@@ -100,7 +103,11 @@ class FarHub:
             "resume": resume.to_dict(),
             "rule": None if rule is None else rule.to_dict(),
         }
-        stamped = Passport.from_dict(await self._wire.ask("register", **params))
+        self._registering += 1
+        try:
+            stamped = Passport.from_dict(await self._wire.ask("register", **params))
+        finally:
+            self._registering -= 1
         seat = _Seat(stamped, params)
         seat.seen_at = self._wire.hub_time
         self._seats[stamped.agent_id or ""] = seat
@@ -110,16 +117,18 @@ class FarHub:
         """Hand `receiver` what has come for the participant, and what will."""
         seat = self._seats[agent_id]
         seat.receiver = receiver
-        self._pump(seat)
+        for frame in self._early.pop(agent_id, []):
+            self._arrived(frame)
 
     async def detach(self, agent_id: str) -> None:
         """Hand out nothing more; the hub gives the rounds under way back."""
         seat = self._forget(agent_id)
-        if seat is None:
+        if seat is None or not self._wire.is_up:
             return
         try:
-            await self._wire.ask("leave", agent_id=agent_id)
-        except NetworkError as exc:
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                await self._wire.ask("leave", agent_id=agent_id)
+        except (NetworkError, TimeoutError) as exc:
             _log.info("the hub was not told that %s left: %s", seat.passport.name, exc)
 
     async def unregister(self, agent_id: str) -> None:
@@ -304,7 +313,11 @@ class FarHub:
 
     def _arrived(self, frame: Notify | TurnStart) -> None:
         seat = self._seats.get(frame.agent_id)
-        if seat is None:
+        if seat is None and not self._registering:
+            return
+        if seat is None or seat.receiver is None:
+            # The hub may speak to a participant before the answer to its registration is here.
+            self._early.setdefault(frame.agent_id, []).append(frame)
             return
         if isinstance(frame, Notify):
             envelope = Envelope.from_dict(frame.envelope)
@@ -312,36 +325,47 @@ class FarHub:
             seat.waiting.append(envelope)
             self._pump(seat)
             return
-        adapters = self.adapters
-        channel = frame.started["metadata"]["manifest"]
-        started = started_from_wire(
-            frame.started, adapters.get(channel["type"], channel["version"])
-        )
-        key = (started.turn_id, started.attempt)
+        key = (str(frame.started["turn_id"]), int(frame.started["attempt"]))
         if key not in seat.rounds:
-            seat.rounds[key] = asyncio.create_task(self._round(seat, key, started))
+            before = [task for (id, _), task in seat.rounds.items() if id == key[0]]
+            seat.rounds[key] = asyncio.create_task(self._round(seat, key, frame.started, before))
 
-    async def _round(self, seat: _Seat, key: tuple[str, int], started: Any) -> None:
-        error: BaseException | None = None
+    async def _round(
+        self,
+        seat: _Seat,
+        key: tuple[str, int],
+        started: Mapping[str, Any],
+        before: Sequence[asyncio.Task[None]],
+    ) -> None:
+        error: Exception | None = None
         try:
-            run_turn = None if seat.receiver is None else seat.receiver.run_turn
-            if run_turn is None:
-                await self.release_turn(started.ref)
-            else:
-                await run_turn(started)
+            for task in before:
+                # The hub has given up an earlier attempt; two at once would meet in their calls.
+                task.cancel()
+            await asyncio.gather(*before, return_exceptions=True)
+            await self._run(seat, started)
         except Exception as exc:
             error = exc
+            if not isinstance(exc, NetworkError):
+                _log.exception("a round of %s failed", seat.passport.name)
         finally:
             seat.rounds.pop(key, None)
+        kind, message = ("", "") if error is None else error_to_wire(error)
+        ref = {"turn_id": key[0], "attempt": key[1]}
         try:
-            if error is not None and not isinstance(error, NetworkError):
-                _log.error("a round of %s failed", seat.passport.name, exc_info=error)
-            kind, message = ("", "") if error is None else error_to_wire(error)
-            await self._wire.ask(
-                "turn_over", turn=_ref(started.ref), error=kind, message=message[:2000]
-            )
+            await self._wire.ask("turn_over", turn=ref, error=kind, message=message[:2000])
         except NetworkError as exc:
             _log.info("the hub did not hear of the end of %s: %s", key[0], exc)
+
+    async def _run(self, seat: _Seat, data: Mapping[str, Any]) -> None:
+        channel = data["metadata"]["manifest"]
+        adapter = self.adapters.get(channel["type"], channel["version"])
+        started = started_from_wire(data, adapter)
+        run_turn = None if seat.receiver is None else seat.receiver.run_turn
+        if run_turn is None:
+            await self.release_turn(started.ref)
+        else:
+            await run_turn(started)
 
     def _pump(self, seat: _Seat) -> None:
         if seat.pump is None and seat.waiting and seat.receiver is not None:
@@ -360,6 +384,7 @@ class FarHub:
 
     def _forget(self, agent_id: str) -> _Seat | None:
         seat = self._seats.pop(agent_id, None)
+        self._early.pop(agent_id, None)
         for task in [] if seat is None else _tasks_of(seat):
             if task is not asyncio.current_task():
                 task.cancel()
@@ -369,13 +394,16 @@ class FarHub:
         """Tell the hub after a cut who is here, and what has come so far."""
         for seat in list(self._seats.values()):
             running = [{"turn_id": turn_id, "attempt": attempt} for turn_id, attempt in seat.rounds]
-            await self._wire.ask(
+            data = await self._wire.ask(
                 "register",
                 **seat.params,
                 cursors=dict(seat.cursors),
                 seen_at=seat.seen_at,
                 running=running,
             )
+            if data["agent_id"] != seat.passport.agent_id:
+                name = seat.passport.name
+                raise NetworkError(f"it is another hub: {name} has another id there; register anew")
 
     def _ended(self, why: str) -> None:
         for seat in self._seats.values():

@@ -129,7 +129,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 def encode_frame(frame: Frame) -> Iterator[str]:
     """The texts that carry `frame`: one, or parts of at most a megabyte each."""
     text = _text(frame)
-    if len(text) <= _PIECE:
+    if len(text) <= FRAME_LIMIT:
         yield text
         return
     for at in range(0, len(text), _PIECE):
