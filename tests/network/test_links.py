@@ -546,6 +546,22 @@ async def test_round_goes_on_over_a_cut(hub: Hub, here: HubClient) -> None:
     assert (runs, answer.event_data["text"]) == ([1], "done")
 
 
+async def test_turn_that_was_lost_on_the_wire_comes_again(hub: Hub, here: HubClient) -> None:
+    """A turn that was given while the wire was cut is run when the process is back."""
+    anna = await here.register_human(Passport(name="anna"))
+    async with (
+        serve(hub, grace=5.0) as server,
+        relay(server.port) as wire,
+        joined(wire.url) as there,
+    ):
+        await there.register(echo, Passport(name="bot"), attach_plugin=False)
+        channel = await anna.open(type="consulting", target="bot")
+        wire.cut()
+        await channel.send("hello")
+        answer = await anna.next_envelope(predicate=is_text, timeout=10)
+    assert answer.event_data["text"] == "heard hello"
+
+
 async def test_round_of_a_process_that_is_gone_is_given_back(hub: Hub, here: HubClient) -> None:
     """When a process does not come back, whoever registers its name next runs the turn."""
     anna = await here.register_human(Passport(name="anna"))

@@ -78,6 +78,7 @@ class Connection:
         self._asked: dict[int, tuple[Request, asyncio.Future[Any]]] = {}
         self._socket: Socket | None = None
         self._keeper: asyncio.Task[None] | None = None
+        self._returning: asyncio.Task[None] | None = None
         self._ended: str | None = None
         self._ready = asyncio.Event()
         self.hub_time = ""
@@ -107,6 +108,8 @@ class Connection:
         """Say goodbye and stop; whoever waits for an answer gets a `NetworkError`."""
         keeper, self._keeper = self._keeper, None
         self._end("the connection to the hub is closed")
+        if self._returning is not None:
+            self._returning.cancel()
         if self._socket is not None:
             with contextlib.suppress(Exception):
                 await self._socket.close()
@@ -137,18 +140,29 @@ class Connection:
         socket = await self._dial()
         texts = aiter(socket)
         try:
+            frame = await self._welcome(socket, texts)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                await socket.close()
+            raise
+        self._socket, self.hub_time = socket, frame.hub_time
+        return socket, texts
+
+    async def _welcome(self, socket: Socket, texts: AsyncIterator[str | bytes]) -> Welcome:
+        try:
             for text in encode_frame(Hello(version=VERSION, instance=self._instance)):
                 await socket.send(text)
             first = await anext(texts, None)
         except OSError as exc:
             raise NetworkError(f"the hub hung up: {exc}") from exc
-        frame = None if first is None else decode_frame(first)
+        if first is None:
+            raise NetworkError("the hub hung up")
+        frame = decode_frame(first)
         if isinstance(frame, Response):
             raise error_from_wire(frame.error, frame.message)
         if not isinstance(frame, Welcome) or frame.version != VERSION:
             raise ProtocolError(f"the other end does not speak version {VERSION} of the protocol")
-        self._socket, self.hub_time = socket, frame.hub_time
-        return socket, texts
+        return frame
 
     async def _keep(self, socket: Socket, texts: AsyncIterator[str | bytes]) -> None:
         """Read until the wire is cut, come back, and so on; `_end` when there is no coming back."""
@@ -186,13 +200,13 @@ class Connection:
                 await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311  # no secret
                 pause = min(pause * 2, _SLOWEST)
                 continue
-            asyncio.get_running_loop().create_task(self._return())
+            self._returning = asyncio.create_task(self._return())
             return texts
 
     async def _return(self) -> None:
         try:
             await self._on_return()
-        except NetworkError as exc:
+        except Exception as exc:
             self._end(f"the hub does not take this client back: {exc}")
             return
         self._ready.set()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent_adapter.network.hub import Hub
     from agent_adapter.network.links.seats import Seat
 
-__all__ = ["OPERATIONS", "Params", "Session"]
+__all__ = ["OPERATIONS", "READS", "Params", "Session"]
 
 _PAGE_BYTES = 4 * 1024 * 1024
 _PAGE = 1000
@@ -342,6 +342,23 @@ OPERATIONS: Mapping[str, Handler] = {
     "turn_over": _turn_over,
 }
 """Every question, by the name that a request gives as its `op`."""
+
+READS = frozenset(
+    {
+        "get_agent",
+        "list_agents",
+        "get_resume",
+        "get_rule",
+        "get_skill",
+        "get_channel",
+        "list_channels",
+        "read_wal",
+        "window",
+        "adapter_state",
+        "pending_turns_for",
+    }
+)
+"""Questions that change nothing: asked again after a cut, they are answered anew."""
 
 
 def _own(session: Session, agent_id: str) -> Seat:

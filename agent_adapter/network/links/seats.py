@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -42,7 +43,6 @@ class Round:
 
     started: StartedTurn
     over: asyncio.Future[NetworkError | None]
-    sent: bool = False
 
     @property
     def ref(self) -> TurnRef:
@@ -63,7 +63,6 @@ class Seat:
     instance: str
     outlet: Outlet | None = None
     rounds: dict[str, Round] = field(default_factory=dict)
-    missed: bool = False
     told: set[str] = field(default_factory=set)
     gate: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -134,14 +133,10 @@ class Seat:
             await self._push(TurnStart(agent_id=self.agent_id, started=wire))
 
     async def _push(self, frame: Frame) -> None:
-        outlet = self.outlet
-        if outlet is None:
-            self.missed = True
-            return
-        try:
-            await outlet.push(frame)
-        except ConnectionError:
-            self.missed = True
+        # What does not get through is caught up on when the process is back.
+        if self.outlet is not None:
+            with suppress(ConnectionError):
+                await self.outlet.push(frame)
 
 
 async def catch_up(seat: Seat, cursors: Mapping[str, str], seen_at: str) -> None:

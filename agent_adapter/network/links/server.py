@@ -29,7 +29,7 @@ from agent_adapter.network.links.frames import (
     decode_frame,
     encode_frame,
 )
-from agent_adapter.network.links.requests import OPERATIONS, Params
+from agent_adapter.network.links.requests import OPERATIONS, READS, Params
 from agent_adapter.network.links.seats import Seat, catch_up
 from agent_adapter.network.links.wire import error_to_wire
 from agent_adapter.network.rules import Rule, allows
@@ -44,7 +44,7 @@ __all__ = ["WebSocketServer", "serve"]
 _log = logging.getLogger("agent_adapter.network")
 
 _AT_ONCE = 64
-_REMEMBERED = 512
+_REMEMBERED = 128
 _SEATS = 100
 _SHORTEST_INSTANCE = 32
 
@@ -383,11 +383,12 @@ class _Session:
         try:
             kept = self._server.answers_of(self.instance)
             task = kept.get(request.id)
-            if task is None or request.op == "register":
+            if task is None:
                 task = asyncio.create_task(self._done(request))
-                kept[request.id] = task
-                while len(kept) > _REMEMBERED:
-                    kept.popitem(last=False)
+                if request.op not in READS and request.op != "register":
+                    kept[request.id] = task
+                    while len(kept) > _REMEMBERED:
+                        kept.popitem(last=False)
             response = await asyncio.shield(task)
             with contextlib.suppress(ConnectionError):
                 await self.push(response)
