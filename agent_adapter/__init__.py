@@ -10,16 +10,21 @@ if TYPE_CHECKING:
     )
     from agent_adapter.core.errors import (
         MODEL_VISIBLE_ERRORS,
+        AccessDeniedError,
         AgentAdapterError,
         ApprovalDenied,
         ApprovalExpired,
         ApprovalPending,
+        AuthError,
         GuardrailBlocked,
+        InboxFull,
         IntegrationError,
         MissingDependency,
         NetworkError,
+        NotFoundError,
         ProtocolError,
         RunLimitExceeded,
+        StaleTurn,
         StoreError,
         ToolArgsInvalid,
         ToolBusy,
@@ -36,6 +41,9 @@ if TYPE_CHECKING:
     from agent_adapter.core.inject import (
         Depends,
         Secret,
+    )
+    from agent_adapter.core.ports import (
+        ApprovalPort,
     )
     from agent_adapter.core.registry import (
         ToolRegistry,
@@ -89,6 +97,9 @@ if TYPE_CHECKING:
         available_integrations,
         get_integration,
     )
+    from agent_adapter.store.base import (
+        Store,
+    )
     from agent_adapter.store.opening import (
         open_store,
     )
@@ -97,12 +108,15 @@ if TYPE_CHECKING:
 
 # Names are looked up when they are first used, so that importing the package stays cheap.
 _HOMES = {
+    "AccessDeniedError": "agent_adapter.core.errors",
     "AgentAdapterError": "agent_adapter.core.errors",
     "ApprovalDecision": "agent_adapter.core.types",
     "ApprovalDenied": "agent_adapter.core.errors",
     "ApprovalExpired": "agent_adapter.core.errors",
     "ApprovalPending": "agent_adapter.core.errors",
+    "ApprovalPort": "agent_adapter.core.ports",
     "ApprovalRequest": "agent_adapter.core.types",
+    "AuthError": "agent_adapter.core.errors",
     "CachePolicy": "agent_adapter.core.types",
     "CallbackApproval": "agent_adapter.exec.approval.callback",
     "ChannelInject": "agent_adapter.core.routing",
@@ -114,10 +128,12 @@ _HOMES = {
     "GuardrailBlocked": "agent_adapter.core.errors",
     "Handoff": "agent_adapter.core.routing",
     "Inbox": "agent_adapter.exec.approval.inbox",
+    "InboxFull": "agent_adapter.core.errors",
     "IntegrationError": "agent_adapter.core.errors",
     "MODEL_VISIBLE_ERRORS": "agent_adapter.core.errors",
     "MissingDependency": "agent_adapter.core.errors",
     "NetworkError": "agent_adapter.core.errors",
+    "NotFoundError": "agent_adapter.core.errors",
     "PolicyApproval": "agent_adapter.exec.approval.policy",
     "PolicyRule": "agent_adapter.exec.approval.policy",
     "ProtocolError": "agent_adapter.core.errors",
@@ -126,6 +142,8 @@ _HOMES = {
     "RunLimitExceeded": "agent_adapter.core.errors",
     "RunLimits": "agent_adapter.core.types",
     "Secret": "agent_adapter.core.inject",
+    "StaleTurn": "agent_adapter.core.errors",
+    "Store": "agent_adapter.store.base",
     "StoreError": "agent_adapter.core.errors",
     "TerminalApproval": "agent_adapter.exec.approval.terminal",
     "ToolArgsInvalid": "agent_adapter.core.errors",
@@ -154,12 +172,15 @@ _HOMES = {
 
 __all__ = [
     "MODEL_VISIBLE_ERRORS",
+    "AccessDeniedError",
     "AgentAdapterError",
     "ApprovalDecision",
     "ApprovalDenied",
     "ApprovalExpired",
     "ApprovalPending",
+    "ApprovalPort",
     "ApprovalRequest",
+    "AuthError",
     "CachePolicy",
     "CallbackApproval",
     "ChannelInject",
@@ -171,9 +192,11 @@ __all__ = [
     "GuardrailBlocked",
     "Handoff",
     "Inbox",
+    "InboxFull",
     "IntegrationError",
     "MissingDependency",
     "NetworkError",
+    "NotFoundError",
     "PolicyApproval",
     "PolicyRule",
     "ProtocolError",
@@ -182,6 +205,8 @@ __all__ = [
     "RunLimitExceeded",
     "RunLimits",
     "Secret",
+    "StaleTurn",
+    "Store",
     "StoreError",
     "TerminalApproval",
     "ToolArgsInvalid",
@@ -210,20 +235,23 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is not None:
-        from importlib import import_module
+# Hidden from type checkers, which would take every name for one of ours.
+if not TYPE_CHECKING:
 
-        value = getattr(import_module(home), name)
-    elif name == "__version__":
-        from importlib.metadata import version
+    def __getattr__(name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is not None:
+            from importlib import import_module
 
-        value = version("agent-adapter")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+            value = getattr(import_module(home), name)
+        elif name == "__version__":
+            from importlib.metadata import version
+
+            value = version("agent-adapter")
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -54,6 +54,26 @@ def test_unknown_name_is_an_attribute_error() -> None:
         agent_adapter.nope  # noqa: B018  # reading it is the case
 
 
+def test_type_checkers_refuse_a_name_that_is_not_there(tmp_path: Path) -> None:
+    """A misspelled name is an error before the program runs, and a real one has its type."""
+    pytest.importorskip("mypy")
+    (tmp_path / "uses.py").write_text(
+        "import agent_adapter as aa\n"
+        "store: aa.Store = aa.open_store('memory://')\n"
+        "port: aa.ApprovalPort = aa.CallbackApproval(lambda request: True)\n"
+        "aa.Exekutor()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path), str(tmp_path / "uses.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert [line for line in done.stdout.splitlines() if "uses.py" in line] == [
+        f'{tmp_path / "uses.py"}:4: error: Module has no attribute "Exekutor"  [attr-defined]'
+    ], done.stdout
+
+
 def test_every_error_can_be_imported_from_the_package() -> None:
     """What can be raised can be caught by its short name."""
     assert set(errors.__all__) <= set(agent_adapter.__all__)
