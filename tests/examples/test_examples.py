@@ -41,6 +41,49 @@ def test_agno_tools(tmp_path: Path) -> None:
     assert "send_invoice (confirmed: False)" in printed
 
 
+def test_mcp_tools(tmp_path: Path) -> None:
+    """The cheap flight is booked, the dear one refused; another program uses the same tools."""
+    pytest.importorskip("mcp")
+    printed = _run("mcp_tools.py", tmp_path)
+    assert "book_flight: booked Rome-1 for 120.00" in printed
+    assert '"kind": "approval-denied"' in printed
+    assert "imported travel_find_flights, travel_book_flight: ['Oslo-1', 'Oslo-2']" in printed
+
+
+def test_fastmcp_tools(tmp_path: Path) -> None:
+    """One door is opened, the other refused; the server's own tool runs under our executor."""
+    pytest.importorskip("fastmcp")
+    printed = _run("fastmcp_tools.py", tmp_path)
+    assert "unlock: room 101 is open" in printed
+    assert '"kind": "approval-denied"' in printed
+    assert "imported house_rules (untrusted): quiet after ten" in printed
+
+
+def test_langchain_tools(tmp_path: Path) -> None:
+    """The small room is booked, the large one refused by the reviewer."""
+    pytest.importorskip("langchain")
+    printed = _run("langchain_tools.py", tmp_path)
+    assert 'book_room (success): "booked Lab 1 for 4"' in printed
+    assert 'book_room (error): {"error": {"kind": "approval-denied"' in printed
+
+
+def test_langgraph_tools(tmp_path: Path) -> None:
+    """Three parallel calls: one runs at once, one is approved, one is denied."""
+    pytest.importorskip("langgraph")
+    printed = _run("langgraph_tools.py", tmp_path)
+    assert printed.count("asked: transfer") == 2
+    assert 'c2 transfer: "sent 5 to DE02"' in printed
+    assert 'c3 transfer: {"error": {"kind": "approval-denied"' in printed
+
+
+def test_autogen_tools(tmp_path: Path) -> None:
+    """The small order is made, the large one refused by the reviewer."""
+    pytest.importorskip("autogen_agentchat")
+    printed = _run("autogen_tools.py", tmp_path)
+    assert 'order (error: False): "ordered 5 x bolt"' in printed
+    assert 'order (error: True): {"error": {"kind": "approval-denied"' in printed
+
+
 def test_deferred_approval(tmp_path: Path) -> None:
     """One process asks, another approves, a third runs the call; resuming again runs nothing."""
     printed = _run("deferred_approval.py", tmp_path)
