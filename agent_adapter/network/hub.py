@@ -272,15 +272,17 @@ class Hub(HubIdentities, HubTurns, HubTime):
         *,
         turn: TurnRef | None = None,
         adopted: Collection[str] = (),
+        answers: str | None = None,
     ) -> str:
         """Accept an envelope and all that follows from it; its id.
 
         `turn` names the round whose packet it is; `adopted` the calls of earlier attempts whose
         staged changes count. A repeated `idempotency_key` gives the id of the first acceptance.
+        `answers` is the id of the turn that a person answers.
 
         Raises:
             ProtocolError: the channel does not take it now; the message says what it expects.
-            StaleTurn: another attempt of the turn has begun.
+            StaleTurn: another attempt of the turn has begun, or the turn answered has passed.
             AccessDeniedError: a rule does not permit it.
             NotFoundError: there is no such sender or channel.
         """
@@ -292,7 +294,13 @@ class Hub(HubIdentities, HubTurns, HubTime):
         change: Change = await self._board.change(
             envelope.channel_id,
             lambda tx, cached: log.accept(
-                tx, self._desk, envelope, cached=cached, turn=turn, adopted=adopted
+                tx,
+                self._desk,
+                envelope,
+                cached=cached,
+                turn=turn,
+                adopted=adopted,
+                answers=answers,
             ),
         )
         if turn is not None:

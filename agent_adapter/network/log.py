@@ -41,6 +41,7 @@ __all__ = [
     "fail_turn",
     "park_turn",
     "read_from",
+    "stored",
     "window",
 ]
 
@@ -66,17 +67,21 @@ def accept(
     cached: Known | None = None,
     turn: TurnRef | None = None,
     adopted: Collection[str] = (),
+    answers: str | None = None,
 ) -> Change:
     """Append `envelope` and write all that follows from it, in one operation.
 
-    With `turn` it ends that attempt, and what the round staged is written before it. Raises a
-    `NetworkError` before anything is written; `attempted` makes that a value.
+    With `turn` it ends that attempt, and what the round staged is written before it. With `answers`
+    it is refused when that turn has passed. Raises a `NetworkError` before anything is written;
+    `attempted` makes that a value.
     """
     leases.check(tx, desk.holder)
     row = channel_row(tx, envelope.channel_id)
     known = _first_acceptance(tx, desk, row, envelope, cached)
     if known is not None:
         return known
+    if answers is not None:
+        turns.check_waits(tx, answers, envelope.channel_id, envelope.sender_id)
     draft = Draft(tx, desk, row, cached)
     if envelope.event_type in INVITE_ANSWERS:
         with draft:
@@ -173,7 +178,7 @@ def read_from(
     # A range of places by name: stores without ordered indexes would look at the whole log.
     places = list(range(since_seq + 1, since_seq + limit + 1))
     rows = tx.select("envelopes", {"channel_id": channel_id, "seq in": places}, order_by="seq")
-    return [(row["seq"], Envelope.from_json(row["body"])) for row in rows]
+    return [(row["seq"], stored(row["body"])) for row in rows]
 
 
 def window(
@@ -193,7 +198,7 @@ def window(
         rows = tx.select("envelopes", {"channel_id": channel_id, "seq in": places}, order_by="seq")
         for entry in reversed(rows):
             if len(found) < recent_n and _may_see(entry, participant_id):
-                found.append(Envelope.from_json(entry["body"]))
+                found.append(stored(entry["body"]))
         last, looked_at = places[0] - 1, looked_at + len(places)
     return found[::-1]
 
@@ -203,7 +208,12 @@ def envelope_of(tx: Transaction, envelope_id: str | None) -> Envelope | None:
     if envelope_id is None:
         return None
     rows = tx.select("envelopes", {"envelope_id": envelope_id}, limit=1)
-    return Envelope.from_json(rows[0]["body"]) if rows else None
+    return stored(rows[0]["body"]) if rows else None
+
+
+def stored(body: str) -> Envelope:
+    """An envelope from the log; it was checked when it was accepted."""
+    return Envelope(**json.loads(body))
 
 
 def _may_see(entry: Row, participant_id: str) -> bool:
@@ -225,7 +235,7 @@ def _first_acceptance(
     rows = tx.select("envelopes", where, limit=1)
     if not rows or rows[0]["sender_id"] != envelope.sender_id:
         return None
-    first = Envelope.from_json(rows[0]["body"])
+    first = stored(rows[0]["body"])
     known = Draft(tx, desk, row, cached).was
     return Change(
         channel_id=row["channel_id"],

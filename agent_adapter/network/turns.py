@@ -104,6 +104,15 @@ def held(tx: Transaction, ref: TurnRef) -> Row:
     return row
 
 
+def check_waits(tx: Transaction, turn_id: str, channel_id: str, agent_id: str) -> None:
+    """`StaleTurn` unless the turn still waits for that participant in that channel."""
+    row = tx.get("turns", turn_id)
+    if row is None or (row["channel_id"], row["agent_id"]) != (channel_id, agent_id):
+        raise StaleTurn(f"turn {turn_id} is none of {agent_id} in channel {channel_id}")
+    if row["state"] not in _OPEN:
+        raise StaleTurn(f"turn {turn_id} has passed ({row['state']}); read the channel again")
+
+
 def done(tx: Transaction, row: Row, reason: str | None = None) -> None:
     """The turn has ended as it should."""
     values = {"state": "done", "ended_at": tx.now, "reason": reason, "due_at": None}

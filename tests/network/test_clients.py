@@ -14,6 +14,7 @@ from agent_adapter.core.errors import (
     NetworkError,
     NotFoundError,
     ProtocolError,
+    StaleTurn,
 )
 from agent_adapter.network import (
     EV_CHANNEL_CLOSED,
@@ -468,6 +469,19 @@ async def test_message_sent_twice_is_one(client: HubClient) -> None:
     ids = {await anna.send(channel.channel_id, "yes", message_id="m1") for _ in range(3)}
     log = await client.read_wal(channel.channel_id)
     assert (len(ids), sum(map(is_text, log))) == (1, 1)
+
+
+async def test_answer_to_a_turn_that_has_passed(client: HubClient) -> None:
+    """An answer that names its turn is refused once that turn has passed; nothing is written."""
+    anna, ben = await person(client, "anna"), await person(client, "ben")
+    channel = await anna.open(type="discussion", target="ben")
+    await channel.send("your turn")
+    [turn] = await ben.pending_turns()
+    await ben.send(channel.channel_id, "first answer", turn_id=turn.turn_id)
+    before = len(await client.read_wal(channel.channel_id))
+    with pytest.raises(StaleTurn, match="has passed"):
+        await ben.send(channel.channel_id, "second answer", turn_id=turn.turn_id)
+    assert len(await client.read_wal(channel.channel_id)) == before
 
 
 async def test_message_ids_are_each_sender_s_own(client: HubClient) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from agent_adapter.core.errors import NetworkError
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
 from agent_adapter.network.channel import ChannelMetadata
+from agent_adapter.network.claims import PendingTurn
 from agent_adapter.network.clients.participant import ParticipantClient
 from agent_adapter.network.clients.waiting import Predicate, from_elsewhere
 from agent_adapter.network.identity import Passport, Resume
@@ -58,11 +59,13 @@ class HumanClient(ParticipantClient):
         audience: list[str] | None = None,
         causation_id: str | None = None,
         message_id: str | None = None,
+        turn_id: str | None = None,
     ) -> str:
         """Say `text` in a channel; the id of the accepted envelope.
 
         Sent again with the same `message_id`, it is the same message: it is accepted once, and the
-        first acceptance is returned. `causation_id` names the envelope that is answered.
+        first acceptance is returned. `causation_id` names the envelope that is answered, `turn_id`
+        the turn (of `pending_turns`): `StaleTurn` when somebody has closed or taken it meanwhile.
         """
         return await self.send_envelope(
             Envelope(
@@ -73,8 +76,14 @@ class HumanClient(ParticipantClient):
                 event_data={"text": text},
                 causation_id=causation_id,
                 idempotency_key=None if message_id is None else f"{self.agent_id}:{message_id}",
-            )
+            ),
+            answers=turn_id,
         )
+
+    async def pending_turns(self) -> list[PendingTurn]:
+        """The turns that wait for this person, oldest first."""
+        self.check_connected()
+        return await self._hub_client.pending_turns_for(self.agent_id)
 
     async def post_envelope(self, envelope: Envelope) -> str:
         """Send any envelope as this person; the id of the accepted one."""

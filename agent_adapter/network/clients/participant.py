@@ -153,10 +153,11 @@ class ParticipantClient:
             timeout=timeout,
         )
 
-    async def send_envelope(self, envelope: Envelope) -> str:
+    async def send_envelope(self, envelope: Envelope, *, answers: str | None = None) -> str:
         """Send an envelope as this participant; the id of the accepted one.
 
-        An empty `sender_id` is filled in. `ProtocolError` for that of somebody else.
+        An empty `sender_id` is filled in. `ProtocolError` for that of somebody else. `answers` is
+        the id of the turn that is answered: `StaleTurn` when it has passed.
         """
         self.check_connected()
         if not envelope.sender_id:
@@ -165,7 +166,8 @@ class ParticipantClient:
             raise ProtocolError(
                 f"{self.name} ({self.agent_id}) cannot send as {envelope.sender_id!r}"
             )
-        return await (await self._hub_client.hub_like()).post_envelope(envelope)
+        hub = await self._hub_client.hub_like()
+        return await hub.post_envelope(envelope, answers=answers)
 
     async def close_channel(self, channel_id: str, reason: str = "") -> ChannelMetadata:
         """Close a channel that the participant is in; one that has ended stays as it is."""

@@ -52,9 +52,17 @@ class HubLike(Protocol):
         ...
 
     async def post_envelope(
-        self, envelope: Envelope, *, turn: TurnRef | None = None, adopted: Sequence[str] = ()
+        self,
+        envelope: Envelope,
+        *,
+        turn: TurnRef | None = None,
+        adopted: Sequence[str] = (),
+        answers: str | None = None,
     ) -> str:
-        """Accept an envelope; its id. `turn` names the round whose packet it is."""
+        """Accept an envelope; its id.
+
+        `turn` names the round whose packet it is, `answers` the turn that a person answers.
+        """
         ...
 
     async def close_channel(self, channel_id: str, reason: str = "") -> ChannelMetadata:

@@ -210,7 +210,12 @@ class FarHub:
         return ChannelMetadata.from_dict(data)
 
     async def post_envelope(
-        self, envelope: Envelope, *, turn: TurnRef | None = None, adopted: Sequence[str] = ()
+        self,
+        envelope: Envelope,
+        *,
+        turn: TurnRef | None = None,
+        adopted: Sequence[str] = (),
+        answers: str | None = None,
     ) -> str:
         """Accept an envelope; its id."""
         if envelope.idempotency_key is None:
@@ -221,6 +226,7 @@ class FarHub:
             envelope=envelope.to_dict(),
             turn=_ref(turn),
             adopted=list(adopted),
+            answers=answers,
         )
         return accepted
 

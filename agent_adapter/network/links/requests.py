@@ -203,7 +203,12 @@ async def _post_envelope(session: Session, params: Params) -> Any:
     ref = None if turn is None else sender.round_of(turn).ref
     envelope = replace(envelope, envelope_id="", created_at="", depth=depth)
     await _tainted(session, sender, envelope)
-    return await session.hub.post_envelope(envelope, turn=ref, adopted=params.texts("adopted"))
+    return await session.hub.post_envelope(
+        envelope,
+        turn=ref,
+        adopted=params.texts("adopted"),
+        answers=params.maybe_text("answers"),
+    )
 
 
 async def _close_channel(session: Session, params: Params) -> Any:
