@@ -69,6 +69,8 @@ class Deny:
 
 Decision = Allow | Deny
 
+_ALLOWED = Allow()
+
 
 class Arbiter(Protocol):
     """Decides what passes the hub; each method is quick, and changes nothing."""
@@ -111,7 +113,7 @@ class RuleBasedArbiter:
 
     def authorize_register(self, newcomer: Identity) -> Decision:
         """Everybody may."""
-        return Allow()
+        return _ALLOWED
 
     def authorize_channel_open(
         self,
@@ -140,7 +142,7 @@ class RuleBasedArbiter:
                 f"{creator.name} has {active_creator_channels} channels open and may have {most}; "
                 "close one first"
             )
-        return Allow()
+        return _ALLOWED
 
     def authorize_send(
         self, envelope: Envelope, sender: Identity, recipients: Sequence[Identity]
@@ -156,7 +158,7 @@ class RuleBasedArbiter:
             return Deny(
                 f"{sender.name} may delegate {deepest} deep; this message is {envelope.depth} deep"
             )
-        return Allow()
+        return _ALLOWED
 
     def authorize_inbox(
         self, envelope: Envelope, recipient: Identity, current_pending: int
@@ -169,14 +171,14 @@ class RuleBasedArbiter:
                 "send again later",
                 InboxFull,
             )
-        return Allow()
+        return _ALLOWED
 
     def authorize_dispatch(
         self, envelope: Envelope, sender: Identity, recipient: Identity
     ) -> Decision:
         """Whom the recipient hears from."""
         if allows(recipient.rule.access.inbound_from, sender.name):
-            return Allow()
+            return _ALLOWED
         return Deny(f"{recipient.name} takes no messages of {sender.name}")
 
 

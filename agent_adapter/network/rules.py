@@ -133,7 +133,7 @@ class Rule:
 
 def allows(patterns: list[str], name: str) -> bool:
     """Whether one of the globs matches `name`, capitals and small letters apart."""
-    return any(pattern == "*" or fnmatchcase(name, pattern) for pattern in patterns)
+    return "*" in patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def parse_duration(text: str | int) -> int:
