@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import ApprovalPending, ToolError
 from agent_adapter.core.policy import fitting_name
-from agent_adapter.core.routing import Finish, Handoff
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall
-from agent_adapter.integrations import ag2 as bridge
+from agent_adapter.integrations._ag2_events import (
+    arguments_of,
+    bind,
+    failure,
+    waiting,
+)
+from agent_adapter.integrations._ag2_results import event_of, routing_of, value_of
+from agent_adapter.integrations.ag2 import ag2_tool
 
 if TYPE_CHECKING:
     from ag2.annotations import Context
-    from ag2.events import BaseEvent, ToolCallEvent, ToolResultEvent
-    from ag2.events.tool_events import ToolResult
+    from ag2.events import BaseEvent, ToolCallEvent
 
     from agent_adapter.core.ports import TurnView
 
@@ -34,7 +39,6 @@ _CLIENT = "ag2.network.agent_client"
 _HUB = "ag2.network.hub"
 
 _OURS = "agent_adapter:"
-_WHOLE = "ag2_result"
 
 
 def drives(agent: Any) -> bool:
@@ -84,7 +88,7 @@ def _history(messages: Sequence[Any]) -> list[BaseEvent]:
 
 
 def _native(tool: Any, turn: TurnView) -> Any:
-    return bridge.ag2_tool(tool, executor=turn.executor) if isinstance(tool, ToolSpec) else tool
+    return ag2_tool(tool, executor=turn.executor) if isinstance(tool, ToolSpec) else tool
 
 
 class _Round:
@@ -169,21 +173,21 @@ async def _governed(executor: Any, call_next: Any, event: ToolCallEvent, context
     native = _NativeCall(call_next, event, context)
     token = _UNDER_WAY.set(native)
     try:
-        args = bridge._arguments(spec, event)
-        ctx = bridge._bind(event, str(context.stream.id))
+        args = arguments_of(spec, event)
+        ctx = bind(event, str(context.stream.id))
         value = await executor.run_spec(spec, args, ctx, call_id=ctx.call_id)
     except ApprovalPending as exc:
-        return bridge._waiting(event, exc)
+        return waiting(event, exc)
     except Exception as exc:
         if native.passing is not None:
             raise native.passing from None
         # What the native tool raised is shown to the model as AG2 shows it.
-        return native.outcome if native.outcome is not None else bridge._failure(event, exc)
+        return native.outcome if native.outcome is not None else failure(event, exc)
     finally:
         _UNDER_WAY.reset(token)
     if native.outcome is not None and value is native.value:
         return native.outcome
-    return _event_of(event, value)
+    return event_of(event, value)
 
 
 @lru_cache(maxsize=4096)
@@ -216,7 +220,7 @@ async def _run_native(**arguments: Any) -> Any:
     if isinstance(outcome, ToolErrorEvent):
         raise _refused(outcome.error) or outcome.error
     result = getattr(outcome, "result", None)
-    native.value = outcome if result is None else _value_of(result)
+    native.value = outcome if result is None else value_of(result)
     return native.value
 
 
@@ -237,45 +241,6 @@ def _with_arguments(event: ToolCallEvent, arguments: Mapping[str, Any]) -> ToolC
     return changed
 
 
-def _value_of(result: ToolResult) -> Any:
-    """A native result as the ledger keeps it: text, data, or the whole of a larger one."""
-    from ag2.events import DataInput, TextInput
-
-    parts: list[list[Any]] = []
-    for part in result.parts:
-        if isinstance(part, TextInput):
-            parts.append(["text", part.content])
-        elif isinstance(part, DataInput):
-            parts.append(["data", _routing_of(part.data) or part.data])
-        else:
-            return result  # a file: handed out now, not kept
-    for _, data in parts:
-        if isinstance(data, (Handoff, Finish)):
-            return data
-    if len(parts) == 1 and not result.final and not result.metadata:
-        return parts[0][1]
-    return {_WHOLE: {"parts": parts, "final": result.final, "metadata": dict(result.metadata)}}
-
-
-def _event_of(event: ToolCallEvent, value: Any) -> ToolResultEvent:
-    """AG2's event for a value that comes from the ledger or from a hook."""
-    from ag2.events import DataInput, TextInput, ToolResult, ToolResultEvent
-
-    if isinstance(value, dict) and set(value) == {_WHOLE}:
-        kept = value[_WHOLE]
-        kinds = {"text": TextInput, "data": DataInput}
-        result = ToolResult(
-            parts=[kinds[kind](data) for kind, data in kept["parts"]],
-            final=kept["final"],
-            metadata=kept["metadata"],
-        )
-    elif isinstance(value, ToolResult):
-        result = value
-    else:
-        result = ToolResult(bridge._sendable(value))
-    return ToolResultEvent(parent_id=event.id, name=event.name, result=result)
-
-
 def _round_call(event: ToolCallEvent, outcome: Any) -> RoundCall:
     from ag2.events import ToolErrorEvent
 
@@ -286,22 +251,10 @@ def _round_call(event: ToolCallEvent, outcome: Any) -> RoundCall:
     ok = not isinstance(outcome, ToolErrorEvent)
     parts = getattr(getattr(outcome, "result", None), "parts", ())
     data = [getattr(part, "data", None) for part in parts]
-    routing = [found for item in data if (found := _routing_of(item)) is not None]
+    routing = [found for item in data if (found := routing_of(item)) is not None]
     return RoundCall(
         tool=event.name,
         ok=ok,
         result=routing,
         arguments=arguments if isinstance(arguments, dict) else None,
     )
-
-
-def _routing_of(value: Any) -> Handoff | Finish | None:
-    """A routing value of either library, as ours."""
-    if isinstance(value, (Handoff, Finish)):
-        return value
-    kind = type(value)
-    if kind.__module__ != "ag2.network.handoff":
-        return None
-    if kind.__name__ == "Handoff":
-        return Handoff(value.target, value.reason)
-    return Finish(value.summary, value.reason) if kind.__name__ == "Finish" else None

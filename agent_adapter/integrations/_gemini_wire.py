@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from agent_adapter.core.schema.providers import gemini
 from agent_adapter.core.tool import ToolSpec
+from agent_adapter.exec.ids import new_id
 from agent_adapter.integrations._provider_calls import Answer, ProviderCall, adapted, field
 
 __all__ = ["calls_of", "declaration_of", "part_of", "tools_of"]
@@ -14,9 +16,7 @@ __all__ = ["calls_of", "declaration_of", "part_of", "tools_of"]
 
 def declaration_of(spec: ToolSpec) -> Any:
     """The tool as a `FunctionDeclaration`, its schema as JSON Schema."""
-    from google.genai.types import FunctionDeclaration
-
-    return FunctionDeclaration(
+    return _types().FunctionDeclaration(
         name=spec.name,
         description=spec.description,
         parameters_json_schema=adapted(spec, gemini),
@@ -25,10 +25,8 @@ def declaration_of(spec: ToolSpec) -> Any:
 
 def tools_of(specs: Iterable[ToolSpec]) -> list[Any]:
     """All tools in one `Tool`; an empty list without any."""
-    from google.genai.types import Tool
-
     declarations = [declaration_of(spec) for spec in specs]
-    return [Tool(function_declarations=declarations)] if declarations else []
+    return [_types().Tool(function_declarations=declarations)] if declarations else []
 
 
 def calls_of(response: Any) -> list[ProviderCall]:
@@ -53,13 +51,12 @@ def calls_of(response: Any) -> list[ProviderCall]:
 
 def part_of(answer: Answer) -> Any:
     """The `FunctionResponse` part that answers a call, with its id only where it had one."""
-    from google.genai.types import FunctionResponse, Part
-
+    types = _types()
     key = "error" if answer.is_error else "output"
-    response = FunctionResponse(
+    response = types.FunctionResponse(
         id=answer.call.native_id, name=answer.call.name, response={key: answer.data}
     )
-    return Part(function_response=response)
+    return types.Part(function_response=response)
 
 
 def _call_in(part: Any) -> Any:
@@ -67,6 +64,11 @@ def _call_in(part: Any) -> Any:
 
 
 def _made_up(origin: Any, place: int) -> str:
-    from agent_adapter.exec.ids import new_id
-
     return f"{origin}:{place}" if origin else new_id("call")
+
+
+@cache
+def _types() -> Any:
+    from google.genai import types
+
+    return types

@@ -7,31 +7,49 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agent_adapter.core.errors import ToolFailed
 from agent_adapter.core.policy import fitting_name
+from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
 
 __all__ = ["imported", "jsonable"]
 
 
 def imported(
-    name: str, description: str | None, schema: Mapping[str, Any], run: Callable[[Any], Any]
+    native_name: str,
+    description: str | None,
+    schema: Mapping[str, Any],
+    run: Callable[[Any], Any],
+    *,
+    shown: tuple[type[Exception], ...] = (),
+    name: str | None = None,
+    **policy: Any,
 ) -> ToolSpec:
     """A spec whose calls give their checked arguments to `run`, as one dictionary.
 
-    Untrusted and sending data out, as every foreign tool. What `run` raises is the executor's to
-    hide. A sync `run` goes to a worker thread.
+    Untrusted and egress unless `policy` says otherwise. The text of `shown` was written for a model
+    by the tool's author; what else `run` raises is the executor's to hide. A sync `run` goes to a
+    worker thread.
     """
     call = run if inspect.iscoroutinefunction(run) else getattr(run, "__call__", run)  # noqa: B004
 
     async def asynchronous(**arguments: Any) -> Any:
-        return jsonable(await run(arguments))
+        try:
+            return jsonable(await run(arguments))
+        except shown as exc:  # no promise that nothing happened
+            raise ToolFailed(str(exc)) from exc
 
     def synchronous(**arguments: Any) -> Any:
-        return jsonable(run(arguments))
+        try:
+            return jsonable(run(arguments))
+        except shown as exc:
+            raise ToolFailed(str(exc)) from exc
 
     fn = asynchronous if inspect.iscoroutinefunction(call) else synchronous
     text = description.strip() if description else ""
-    return ToolSpec.from_json_schema(fitting_name(name), text or f"The tool {name}.", schema, fn)
+    chosen = name if name is not None else fitting_name(native_name)
+    text = text or f"The tool {native_name}."
+    return ToolSpec.from_json_schema(chosen, text, schema, fn, **policy)
 
 
 def jsonable(value: Any) -> Any:
@@ -44,10 +62,4 @@ def jsonable(value: Any) -> Any:
         return [jsonable(item) for item in value]
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
-    return json.loads(_plain(value))
-
-
-def _plain(value: Any) -> str:
-    from agent_adapter.core.results import plain_result
-
-    return plain_result(value)
+    return json.loads(plain_result(value))

@@ -6,24 +6,22 @@ This is the `ag2` package (`from ag2 import Agent`), neither autogen 0.2 nor Mic
 from __future__ import annotations
 
 import copy
-import json
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.core.errors import (
-    MODEL_VISIBLE_ERRORS,
-    AgentAdapterError,
-    ApprovalPending,
-    ToolArgsInvalid,
-    model_visible_error,
-)
-from agent_adapter.core.results import plain_result
-from agent_adapter.core.routing import Finish, Handoff
+from agent_adapter.core.errors import ApprovalPending
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
+from agent_adapter.integrations._ag2_events import (
+    arguments_of,
+    bind,
+    failure,
+    sendable,
+    waiting,
+)
 from agent_adapter.integrations._surface import check_surface, require_port
 from agent_adapter.integrations.base import IntegrationBase
 
@@ -125,7 +123,18 @@ class Ag2Integration(IntegrationBase):
         event, context = native if isinstance(native, tuple) else (native, None)
         if context is None:
             return super().bind_context(event)
-        return _bind(event, str(context.stream.id))
+        return bind(event, str(context.stream.id))
+
+    def import_tool(self, native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec:
+        """An AG2 function tool as a spec; untrusted and egress unless `policy` says otherwise.
+
+        A tool with AG2's own `approval_required` becomes one that our port is asked about.
+        Raises `IntegrationError` for what is no function tool.
+        """
+        from agent_adapter.integrations import _ag2_import
+
+        _check_ag2()
+        return _ag2_import.imported(native, name=name, **policy)
 
     def drives(self, agent: Any) -> bool:
         """Whether `agent` is an `ag2.Agent`."""
@@ -149,34 +158,6 @@ def _check_ag2() -> None:
     check_surface("ag2", "ag2", _READS)
 
 
-def _bind(event: ToolCallEvent, stream_id: str) -> ToolContext:
-    # A stream outlives a pause and a restart of the turn, the call id does not.
-    return ToolContext(event.id or None, stream_id, stream_id, bound_by="ag2")
-
-
-def _arguments(spec: ToolSpec, event: ToolCallEvent) -> Mapping[str, Any]:
-    """The call's arguments as the JSON object they must be; parsed once per event."""
-    try:
-        args = event.serialized_arguments
-    except (ValueError, TypeError, RecursionError):
-        raise ToolArgsInvalid(
-            spec.name, ["(arguments): not valid JSON (expected a JSON object)"]
-        ) from None
-    if not isinstance(args, dict):
-        raise ToolArgsInvalid(
-            spec.name,
-            [f"(arguments): a JSON {_json_kind(args)} (expected a JSON object)"],
-        )
-    return args
-
-
-def _json_kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    kinds = {list: "array", str: "string", int: "number", float: "number", type(None): "null"}
-    return kinds.get(type(value), "value")
-
-
 def _call(spec: ToolSpec, runner: ToolRunner, tokens: dict[_Key, Any]) -> _Execution:
     """The tool's own step: one call through `runner`, any error as AG2's error event.
 
@@ -192,24 +173,24 @@ def _call(spec: ToolSpec, runner: ToolRunner, tokens: dict[_Key, Any]) -> _Execu
     async def call(event: ToolCallEvent, context: Context) -> ToolResultEvent:
         nonlocal known
         try:
-            args = _arguments(spec, event)
+            args = arguments_of(spec, event)
             stream_id = context.stream.id
             stream = known
             if stream[0] is not stream_id:  # writing a UUID out costs more than binding does
                 known = stream = (stream_id, str(stream_id))
-            ctx = _bind(event, stream[1])
+            ctx = bind(event, stream[1])
             if tokens:
                 ctx.approval = tokens.pop((ctx.run_id or "", event.id, id(event)), None)
             value = await run_spec(spec, args, ctx, call_id=ctx.call_id)
             return ToolResultEvent(
-                parent_id=event.id, name=event.name, result=ToolResult(_sendable(value))
+                parent_id=event.id, name=event.name, result=ToolResult(sendable(value))
             )
         except HumanInputError:
             raise  # AG2's channel to its human broke: AG2 ends the turn, no tool failed
         except ApprovalPending as exc:
-            return _waiting(event, exc)
+            return waiting(event, exc)
         except Exception as exc:
-            return _failure(event, exc)
+            return failure(event, exc)
 
     return call
 
@@ -222,8 +203,8 @@ def _gate(spec: ToolSpec, gate: Gate, tokens: dict[_Key, Any], allow_edits: bool
         grant = None
         key: _Key | None = None
         try:
-            args = _arguments(spec, event)
-            ctx = _bind(event, str(context.stream.id))
+            args = arguments_of(spec, event)
+            ctx = bind(event, str(context.stream.id))
             # The event object is part of the key: models reuse call ids within one stream.
             key = (ctx.run_id or "", event.id, id(event))
             # The port and what runs after it get their own copy each.
@@ -234,9 +215,9 @@ def _gate(spec: ToolSpec, gate: Gate, tokens: dict[_Key, Any], allow_edits: bool
         except HumanInputError:
             raise
         except ApprovalPending as exc:
-            return _waiting(event, exc)
+            return waiting(event, exc)
         except Exception as exc:
-            return _failure(event, exc)
+            return failure(event, exc)
         finally:
             if key is not None:
                 tokens.pop(key, None)
@@ -244,45 +225,6 @@ def _gate(spec: ToolSpec, gate: Gate, tokens: dict[_Key, Any], allow_edits: bool
                 grant.drop()
 
     return approval_gate
-
-
-_PLAIN = (str, int, bool, type(None))
-
-
-def _sendable(value: Any) -> Any:
-    """Text as text, AG2's own values and routing values as they are, all else as JSON values."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return value
-    if isinstance(value, (Handoff, Finish)) or kind.__module__.partition(".")[0] == "ag2":
-        return value  # read by whoever runs the turn; AG2's clients write them as JSON
-    plain = json.loads(plain_result(value))
-    if isinstance(plain, str):  # a date, say: as data it stays JSON, as text it would be bare
-        from ag2.events import DataInput
-
-        return DataInput(plain)
-    return plain
-
-
-def _waiting(event: ToolCallEvent, pending: ApprovalPending) -> ToolResultEvent:
-    from ag2.events import ToolResultEvent
-
-    return ToolResultEvent.from_call(event, result=str(pending))
-
-
-def _failure(event: ToolCallEvent, error: Exception) -> ToolResultEvent:
-    """AG2's error event without AG2's traceback: the model reads kind and message only."""
-    from ag2.events import ToolErrorEvent, ToolResult
-
-    shown = model_visible_error(error)
-    if isinstance(error, AgentAdapterError) and not isinstance(error, MODEL_VISIBLE_ERRORS):
-        shown = {"error": {"kind": error.kind, "message": type(error).__name__}}
-    return ToolErrorEvent(
-        parent_id=event.id,
-        name=event.name,
-        error=error,
-        result=ToolResult(json.dumps(shown, ensure_ascii=False)),
-    )
 
 
 @cache

@@ -118,6 +118,17 @@ class AgnoIntegration(IntegrationBase):
             ctx.thread_id = run.session_id
         return ctx
 
+    def import_tool(self, native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec:
+        """An Agno `Function` as a spec; untrusted and egress unless `policy` says otherwise.
+
+        A function that requires confirmation becomes a tool that our port is asked about. Raises
+        `IntegrationError` for what is no function, or runs outside of Agno.
+        """
+        from agent_adapter.integrations import _agno_import
+
+        _check_agno()
+        return _agno_import.imported(native, name=name, **policy)
+
     def drives(self, agent: Any) -> bool:
         """Whether `agent` is an `agno.agent.Agent`."""
         from agent_adapter.integrations import _agno_driver

@@ -140,11 +140,11 @@ class AnthropicIntegration(IntegrationBase):
         """The `anthropic_tool` of `spec`; its calls go where `run_tool_calls` sends them."""
         return anthropic_tool(spec)
 
-    def import_tool(self, native: Any) -> ToolSpec:
+    def import_tool(self, native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec:
         """A tool of the SDK's runner (`beta_tool`, `beta_async_tool`) as a spec.
 
-        It is untrusted and counts as sending data out. Raises `IntegrationError` for what is no
-        such tool, and for one that runs at the provider.
+        Untrusted and egress unless `policy` says otherwise. Raises `IntegrationError` for what is
+        no such tool, and for one that runs at the provider.
         """
         _check_anthropic()
         from anthropic.lib import tools as kinds
@@ -166,7 +166,10 @@ class AnthropicIntegration(IntegrationBase):
                 f"{native.name} has no schema of its own: the provider defines it, so it cannot "
                 "run anywhere else"
             )
-        return imported(native.name, shown.get("description"), shown["input_schema"], native.call)
+        schema = shown["input_schema"]
+        text = shown.get("description")
+        errors = (kinds.ToolError,)
+        return imported(native.name, text, schema, native.call, shown=errors, name=name, **policy)
 
 
 INTEGRATION = AnthropicIntegration()

@@ -101,8 +101,18 @@ class OpenAIIntegration(IntegrationBase):
         """The `openai_tool` of `spec`; its calls go where `run_tool_calls` sends them."""
         return openai_tool(spec)
 
-    def import_tool(self, native: RegisteredFunction | AsyncRegisteredFunction) -> ToolSpec:
-        """A function registered for the SDK's tool runner as a spec, untrusted unless replaced."""
+    def import_tool(
+        self,
+        native: RegisteredFunction | AsyncRegisteredFunction,
+        *,
+        name: str | None = None,
+        **policy: Any,
+    ) -> ToolSpec:
+        """A function registered for the SDK's tool runner, as a spec.
+
+        Untrusted and egress unless `policy` says otherwise. Raises `IntegrationError` for what is
+        no such function.
+        """
         _check_openai()
         from openai.lib.responses_tool_runner import AsyncRegisteredFunction, RegisteredFunction
 
@@ -113,9 +123,9 @@ class OpenAIIntegration(IntegrationBase):
             )
         tool: Any = native.tool
         execute: Any = native.execute
-        return imported(
-            tool["name"], tool.get("description"), tool.get("parameters") or {}, execute
-        )
+        schema = tool.get("parameters") or {}
+        text = tool.get("description")
+        return imported(tool["name"], text, schema, execute, name=name, **policy)
 
 
 INTEGRATION = OpenAIIntegration()

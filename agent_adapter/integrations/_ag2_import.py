@@ -1,0 +1,92 @@
+"""AG2's function tools as specs, so that they run under the executor and in other frameworks."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.errors import IntegrationError
+from agent_adapter.core.policy import fitting_name
+from agent_adapter.core.results import plain_result
+from agent_adapter.core.tool import ToolSpec
+
+if TYPE_CHECKING:
+    from ag2.events.tool_events import ToolResult
+
+__all__ = ["imported"]
+
+
+def imported(native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec:
+    """`native` as a spec. Each call has a stream of its own, and the tool's middleware around it.
+
+    AG2's `approval_required` among that middleware becomes `confirm=True`: nobody answers AG2's
+    own question here.
+    """
+    from ag2.tools.types import FunctionTool
+
+    if not isinstance(native, FunctionTool):
+        raise IntegrationError(
+            f"ag2 imports a FunctionTool (ag2.tool), not {type(native).__name__}; of a toolkit, "
+            "import each of its tools"
+        )
+    layers = [entry.middleware for entry in native.middleware]
+    kept = [layer for layer in layers if not _is_approval(layer)]
+    if len(kept) < len(layers):
+        policy = {"confirm": True, **policy}
+    function = native.schema.function
+    return ToolSpec.from_json_schema(
+        name if name is not None else fitting_name(native.name),
+        function.description.strip() or f"The AG2 tool {native.name}.",
+        function.parameters,
+        _caller(native, kept),
+        **policy,
+    )
+
+
+def _is_approval(layer: Any) -> bool:
+    kind = type(layer)
+    return kind.__name__ == "ApprovalRequired" and kind.__module__.startswith("ag2.")
+
+
+def _caller(native: Any, layers: list[Any]) -> Any:
+    from ag2.context import ConversationContext
+    from ag2.events import DataInput, TextInput, ToolCallEvent, ToolErrorEvent
+    from ag2.stream import MemoryStream
+
+    kinds = (TextInput, DataInput)
+    execution = native
+    for layer in reversed(layers):
+        execution = _inside(layer, execution)
+
+    async def call(agent_adapter_context: ToolContext, **arguments: Any) -> Any:
+        event = ToolCallEvent(
+            native.name,
+            id=agent_adapter_context.call_id or "",
+            arguments=json.dumps(arguments, ensure_ascii=False),
+        )
+        context = ConversationContext(stream=MemoryStream())
+        outcome = await execution(event.handled_by(native.source), context)
+        if isinstance(outcome, ToolErrorEvent):
+            raise outcome.error
+        return _value_of(outcome.result, *kinds)
+
+    return call
+
+
+def _inside(layer: Any, execution: Any) -> Any:
+    async def call(event: Any, context: Any) -> Any:
+        return await layer(execution, event, context)
+
+    return call
+
+
+def _value_of(result: ToolResult, text: Any, data: Any) -> Any:
+    """The one part's value, or a list of several; a file is only named."""
+    values = [
+        part.content
+        if isinstance(part, text)
+        else json.loads(plain_result(part.data if isinstance(part, data) else part))
+        for part in result.parts
+    ]
+    return values[0] if len(values) == 1 else values
