@@ -69,9 +69,8 @@ def test_type_checkers_refuse_a_name_that_is_not_there(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert [line for line in done.stdout.splitlines() if "uses.py" in line] == [
-        f'{tmp_path / "uses.py"}:4: error: Module has no attribute "Exekutor"  [attr-defined]'
-    ], done.stdout
+    (wrong,) = [line for line in done.stdout.splitlines() if "uses.py" in line]
+    assert 'uses.py:4: error: Module has no attribute "Exekutor"' in wrong
 
 
 def test_every_error_can_be_imported_from_the_package() -> None:
