@@ -39,14 +39,14 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Check types strictly, with the frameworks installed."""
     everything = nox.project.dependency_groups(PROJECT, "dev", "agentdojo")
-    session.install("-e", ".[ag2,agno,cel]", *everything)
+    session.install("-e", ".[ag2,agno,cel,ws]", *everything)
     session.run("mypy")
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run what needs no framework, with no framework installed."""
-    session.install("-e", ".", *GROUPS)
+    session.install("-e", ".[ws]", *GROUPS)
     session.run("python", "-m", "pytest", "-m", "not contract", *session.posargs)
 
 
