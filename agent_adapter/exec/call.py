@@ -215,8 +215,8 @@ class Call:
         self.entered = True
 
     def key(self) -> str:
-        """The call's identity; made on the spot where nothing durable needed one yet."""
-        return self.call_key or self.executor.book.issue(self)
+        """The call's identity; claimed on the spot where nothing asked the store for one."""
+        return self.call_key or self.executor.book.claim(self)
 
     def masked_payload(self) -> bytes:
         """The validated arguments as JSON bytes, secrets masked."""
@@ -227,6 +227,11 @@ class Call:
         from pydantic_core import to_json
 
         return to_json(self.arguments)
+
+    def whose(self) -> dict[str, str]:
+        """On whose behalf it is made, as the ledger notes it: what is not known is left out."""
+        known = {"principal": self.ctx.principal, "tenant": self.ctx.tenant}
+        return {name: value for name, value in known.items() if value}
 
     def intent(self) -> Intent:
         """What the store is told when the call begins."""

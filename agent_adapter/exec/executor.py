@@ -21,6 +21,7 @@ from agent_adapter.exec.approval.tokens import TokenBook
 from agent_adapter.exec.around import AROUND, RunScope, notice
 from agent_adapter.exec.book import book_of
 from agent_adapter.exec.call import Call
+from agent_adapter.exec.parts import check_parts
 from agent_adapter.exec.perform import perform, replayed
 from agent_adapter.exec.plan import Plan
 from agent_adapter.exec.price import price
@@ -55,13 +56,15 @@ class Executor:
         limits: RunLimits | None = None,
         hooks: Iterable[Any] = (),
     ) -> None:
+        hooks = tuple(hooks)
+        check_parts(registry, approval, store, limits, hooks)
         self.registry = registry
         self.approval = approval
         shared: Store | None = getattr(approval, "store", None)
         self._undecided_store = store is None and shared is None
         self.store: Store = store or shared or MemoryStore()
         self.limits = limits
-        self.hooks = tuple(hooks)
+        self.hooks = hooks
         self.book = book_of(self.store)
         self.tokens = TokenBook()
         self.asking: dict[str, Question] = {}
@@ -95,6 +98,7 @@ class Executor:
         """
         if ctx is None:
             ctx = ToolContext()
+        await _name_the_caller()
         call = self._granted(spec, args, ctx, call_id) or Call(self, spec, args, ctx, call_id)
         steps = self._steps(call)
         try:
@@ -145,6 +149,7 @@ class Executor:
         `asked` says why a person must see the call, or is `None`. The gate releases the call, or
         hands it on by a token of `tokens`.
         """
+        await _name_the_caller()
         call = Call(self, spec, args, ctx or ToolContext(), call_id)
         if call.limits is not None:
             await admit(call)
@@ -258,6 +263,7 @@ class Executor:
         if call.entered or isinstance(error, StoreError):
             return
         facts = {"tool": call.spec.name, "call_id": call.ctx.call_id, "error": error.kind}
+        facts |= call.whose()
         run_id, key = call.run_id, call.call_key
         with suppress(StoreError):  # the refusal is the error to be seen
             self.store.post(lambda tx: ledger.append(tx, run_id, "refused", key, facts))
@@ -265,3 +271,10 @@ class Executor:
     def _leave(self, call: Call) -> None:
         self.book.leave(call.call_key)
         self.book.release(call)
+
+
+async def _name_the_caller() -> None:
+    """A call made inside a tool belongs to a run that is named after the tool's own call."""
+    around = AROUND.get()
+    if isinstance(around, Call) and around.call_key is None:
+        await replay.name(around)

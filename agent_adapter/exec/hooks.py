@@ -12,6 +12,7 @@ from agent_adapter.core.errors import GuardrailBlocked
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import unmasked
+from agent_adapter.exec.threads import pool
 
 __all__ = ["HOOK_SECONDS", "HookView", "after", "before", "bound_hooks"]
 
@@ -61,10 +62,13 @@ async def after(call: Call, hooks: tuple[Any, ...], value: Any) -> Any:
 
 async def _guarded(call: Call, hook: Any, *given: Any) -> Any:
     try:
-        answer = hook(*given)
-        if inspect.isawaitable(answer):
-            async with asyncio.timeout(HOOK_SECONDS):
-                answer = await answer
+        async with asyncio.timeout(HOOK_SECONDS):
+            if inspect.iscoroutinefunction(hook):
+                answer = await hook(*given)
+            else:
+                # In a thread of its own: one that hangs must not take the event loop with it.
+                answer = await pool.run(lambda: hook(*given))
+                answer = await answer if inspect.isawaitable(answer) else answer
     except GuardrailBlocked:
         raise
     except TimeoutError:

@@ -181,6 +181,7 @@ class _Chain:
         self.problems: list[str] = []
         self.ended: dict[str, str] = {}
         self.begun: set[str] = set()
+        self.decided: dict[str, str] = {}
         self.named: dict[str, str] = {}
 
     def check(self, anchor: Anchor | None) -> None:
@@ -202,6 +203,7 @@ class _Chain:
         self._check_anchor(anchor)
         self._check_payloads()
         self._check_calls()
+        self._check_approvals()
 
     def _read(self, row: Row) -> None:
         facts = json.loads(row["body"])
@@ -214,6 +216,8 @@ class _Chain:
         if any(facts.get(name) != value for name, value in same):
             self.problems.append(f"entry {row['seq']} is not the one that was written there")
         key = row["call_key"]
+        if row["kind"] == "approval-decided":
+            self.decided[facts["approval"]] = facts["verdict"]
         if key is None:
             return
         if row["kind"] in ("intent", "call"):
@@ -265,6 +269,14 @@ class _Chain:
         seq, link = anchor
         if seq > len(self.rows) or (seq and self.rows[seq - 1]["hash"].hex() != link):
             self.problems.append(f"the chain does not hold the anchored entry {seq}")
+
+    def _check_approvals(self) -> None:
+        """Every decision that a record shows was written to the chain when it was made."""
+        said = {"approved": "approved", "taken": "approved", "denied": "denied"}
+        where = {"run_id": self.run_id, "state in": list(said)}
+        for row in self.tx.select("approvals", where):
+            if self.decided.get(row["id"]) != said[row["state"]]:
+                self.problems.append(f"approval {row['id']} is {row['state']}, the chain is silent")
 
     def _check_calls(self) -> None:
         rows = self.tx.select("calls", {"run_id": self.run_id})

@@ -14,6 +14,7 @@ from agent_adapter.core.errors import (
     ToolInDoubt,
 )
 from agent_adapter.core.types import ApprovalDecision
+from agent_adapter.exec.book import Book
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.run import NOT_THE_AUTHORS
 from agent_adapter.store import approvals
@@ -161,15 +162,17 @@ class FlatRead:
     wait cost the garbage collector little.
     """
 
-    __slots__ = ("_data", "_given", "_ids", "_names", "_spec", "_tag", "_values")
+    __slots__ = ("_book", "_data", "_given", "_ids", "_names", "_spec", "_tag", "_values")
 
     def __init__(self, call: Call, tag: str, data: bytes) -> None:
         ctx = call.ctx
+        self._book = call.executor.book
         self._spec = call.spec
         self._given = dict(call.given)
         self._values = call.bound
         self._names = (call.call_key, ctx.run_id, ctx.thread_id, ctx.principal, ctx.tenant)
-        self._ids = (ctx.call_id, ctx.attempt, call.n, call.cost, call.parent)
+        parent = call.parent.key() if call.parent is not None else None
+        self._ids = (ctx.call_id, ctx.attempt, call.n, call.cost, parent)
         self._tag = tag
         self._data = data
 
@@ -191,13 +194,13 @@ class FlatRead:
             principal=principal,
             attempt=attempt,
             call_id=call_id,
-            parent_call_key=parent.key() if parent is not None else None,
+            parent_call_key=parent,
             cost=cost,
         )
         outcome = Outcome(
             call_key="", run_id=intent.run_id, ending="ok", tag=self._tag, result=self._data
         )
-        record_call(tx, intent, outcome)
+        record_call(tx, intent, outcome, above=_held(self._book, intent))
 
 
 def post_flat_read(call: Call, value: Any) -> None:
@@ -210,8 +213,8 @@ def post_read(call: Call, intent: Intent, outcome: Outcome) -> None:
     if intent.call_key != call.call_key:
         # The tool started a run of its own, which is named after this call.
         intent = dataclasses.replace(intent, call_key=call.call_key, n=call.n)
-    begun = intent
-    call.executor.store.post(lambda tx: record_call(tx, begun, outcome))
+    begun, book = intent, call.executor.book
+    call.executor.store.post(lambda tx: record_call(tx, begun, outcome, above=_held(book, begun)))
 
 
 def post_shared(call: Call, tag: str, data: bytes) -> None:
@@ -220,7 +223,12 @@ def post_shared(call: Call, tag: str, data: bytes) -> None:
     outcome = Outcome(
         call_key="", run_id=call.run_id, ending="ok", tag=tag, result=data, facts={"shared": True}
     )
-    call.executor.store.post(lambda tx: record_call(tx, intent, outcome))
+    book = call.executor.book
+    call.executor.store.post(lambda tx: record_call(tx, intent, outcome, above=_held(book, intent)))
+
+
+def _held(book: Book, intent: Intent) -> int:
+    return book.held(intent.run_id, intent.tool, intent.digest)
 
 
 def late(call: Call) -> Any:

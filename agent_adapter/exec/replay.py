@@ -24,7 +24,7 @@ from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.identity import issue_again, look_up
 from agent_adapter.store.intents import Begun
 
-__all__ = ["Recorded", "find", "refused", "renew", "settle"]
+__all__ = ["Recorded", "find", "name", "refused", "renew", "settle"]
 
 _ERRORS: dict[str, type[AgentAdapterError]] = {
     error.kind: error for error in (ToolError, ToolFailed, ToolTimeout, GuardrailBlocked)
@@ -68,6 +68,19 @@ async def find(call: Call) -> Recorded | None:
     if found is None:
         await renew(call)
     return found
+
+
+async def name(call: Call) -> None:
+    """Give a read that starts a run of its own the identity that the run is named after.
+
+    What was recorded in the background is counted first: at the next attempt it is the same call.
+    """
+    store = call.executor.store
+    await store.flush()
+    intent = call.intent()
+    begun = await store.read(lambda tx: look_up(tx, intent))
+    if call.call_key is None:
+        call.executor.book.claim(call, begun.n)
 
 
 async def renew(call: Call) -> None:

@@ -77,9 +77,12 @@ def end_call(tx: Transaction, outcome: Outcome) -> bool:
     return True
 
 
-def record_call(tx: Transaction, intent: Intent, outcome: Outcome) -> None:
-    """Record a read or idempotent call that has ended, in one entry."""
-    n = intent.n or last_n(tx, intent) + 1
+def record_call(tx: Transaction, intent: Intent, outcome: Outcome, *, above: int = 0) -> None:
+    """Record a read or idempotent call that has ended, in one entry.
+
+    A call without a number of its own gets the next one; those up to `above` are held by others.
+    """
+    n = intent.n or max(last_n(tx, intent), above) + 1
     call_key = key_of(intent, n)
     done = dataclasses.replace(outcome, call_key=call_key, run_id=intent.run_id)
     if not tx.insert("calls", _new_row(tx, intent, call_key, n) | _ended(tx, done)):

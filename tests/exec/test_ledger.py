@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
-from agent_adapter.core.errors import AgentAdapterError, ToolError, ToolFailed, ToolInDoubt
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.errors import (
+    AgentAdapterError,
+    ApprovalPending,
+    ToolError,
+    ToolFailed,
+    ToolInDoubt,
+)
+from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.exec import ledger
+from agent_adapter.exec.approval.deferred import DeferredApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store import ledger as chain
 from tests.exec.shop import ARGS, Till, another_process, in_run, kinds, rows
@@ -358,3 +367,21 @@ async def test_a_doubt_names_the_way_out(sqlite: Any, clock: Any) -> None:
         await left_open(other, till.spec)
     with pytest.raises(ToolInDoubt, match=r"agent-adapter ledger resolve call_\w+"):
         await Executor(store=sqlite).run_spec(till.spec, ARGS, in_run(attempt=2))
+
+
+async def test_a_record_approved_behind_the_ledgers_back_is_named(store: Any) -> None:
+    """A28: an approval whose decision is not in the chain is reported."""
+    registry = ToolRegistry()
+
+    @registry.tool(confirm=True)
+    async def pay(amount: int) -> int:
+        """Pay."""
+        return amount
+
+    executor = Executor(registry, approval=DeferredApproval(store), store=store)
+    with pytest.raises(ApprovalPending) as pending:
+        await executor.run("pay", {"amount": 1}, ctx=ToolContext(run_id="r"))
+    forged = {"state": "approved", "reviewer": "kim", "use_by": 9e12}
+    await store.write(lambda tx: tx.update("approvals", {"id": pending.value.id}, forged))
+    report = await ledger.verify(store, "r")
+    assert any(pending.value.id in problem for problem in report.problems)

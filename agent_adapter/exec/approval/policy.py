@@ -21,7 +21,9 @@ class PolicyRule:
     """`then` for every call that fits all the terms given; a term left out fits everything.
 
     `tool` and `principal` are shell patterns, `tag` is one of the tool's tags, `tainted` is whether
-    the run has read untrusted text, `arguments` are values that must be equal.
+    the run has read untrusted text, `repeats` is whether it would add to earlier writes that are
+    unclear, `arguments` are values that must be equal. A rule that approves fits no call that
+    repeats unless it says `repeats=True`.
     """
 
     then: Literal["approve", "deny", "ask"]
@@ -30,6 +32,7 @@ class PolicyRule:
     principal: str | None = None
     tag: str | None = None
     tainted: bool | None = None
+    repeats: bool | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     reason: str | None = None
 
@@ -41,12 +44,18 @@ class PolicyRule:
             self.principal is None or fnmatchcase(request.principal or "", self.principal),
             self.tag is None or self.tag in request.tags,
             self.tainted in (None, bool(request.taint)),
+            self._fits_repeats(bool(request.earlier)),
             all(
                 name in request.arguments and _same(request.arguments[name], value)
                 for name, value in self.arguments.items()
             ),
         )
         return all(terms)
+
+    def _fits_repeats(self, repeats: bool) -> bool:
+        if self.repeats is None:
+            return not (repeats and self.then == "approve")
+        return self.repeats == repeats
 
 
 class PolicyApproval:
