@@ -8,9 +8,10 @@ import difflib
 import json
 import os
 import shlex
+import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -83,6 +84,9 @@ def serve(
             await serve_stdio(server)
             return
         host, port = address
+        # uvicorn passes the signal on when it has stopped: by default that would kill this process
+        # before the store is closed.
+        signal.signal(signal.SIGTERM, _leave)
         await serve_http(server, host=host, port=port, verifier=verifier, on_start=_say_where)
 
     with contextlib.suppress(KeyboardInterrupt):
@@ -192,6 +196,10 @@ def _tokens(path: Path) -> StaticTokens:
     if not all(len(pair) == 2 for pair in words):
         raise Refusal(f"--tokens {path}: each line is a client's name, a space, and its token")
     return StaticTokens({pair[0]: pair[1] for pair in words})
+
+
+def _leave(number: int, frame: object) -> NoReturn:
+    raise SystemExit(OK)
 
 
 def _say_where(url: str) -> None:

@@ -131,7 +131,8 @@ def _opener(server: Any, name: str, ask: Ask | None) -> Open:
             )
         return lambda: _as_it_is(server)
     if callable(server) and not hasattr(server, "__aenter__"):
-        return server
+        made: Open = server
+        return made
     answering = _elicitation(name, ask) if ask is not None else None
     return lambda: Client(server, elicitation_callback=answering)
 

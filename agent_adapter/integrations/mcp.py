@@ -163,10 +163,18 @@ def _check_mcp() -> None:
     check_surface("mcp", "mcp", _READS)
 
 
+class _Connection:
+    """What the server's lifespan gives: entered per connection, but only once for all of HTTP."""
+
+    __slots__ = ("session",)
+
+    def __init__(self) -> None:
+        self.session = new_session_id()
+
+
 @asynccontextmanager
-async def _connection(server: Any) -> AsyncIterator[dict[str, str]]:
-    """The server's lifespan: entered per connection, but only once for all of HTTP."""
-    yield {"session": new_session_id()}
+async def _connection(server: Any) -> AsyncIterator[_Connection]:
+    yield _Connection()
 
 
 def _listed(spec: ToolSpec, schema: dict[str, Any]) -> Tool:
@@ -229,9 +237,8 @@ def _request_of(native: Any) -> Any:
 
 def _session_id(request: Any) -> str:
     state = request.lifespan_context
-    if request.request is None and isinstance(state, dict) and "session" in state:
-        found: str = state["session"]
-        return found
+    if request.request is None and isinstance(state, _Connection):
+        return state.session
     return session_of(request.session)
 
 

@@ -113,13 +113,14 @@ async def _over_http(folder: Path) -> tuple[str, int | None]:
         async with Client(url[0]) as client:
             raw = await client.call_tool("order_status", {"order_id": "A1"})
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         await asyncio.wait_for(process.wait(), 20)
     return json.dumps(raw.structured_content), process.returncode
 
 
 def test_http_is_served_by_a_real_process(tmp_path: Path) -> None:
-    """The address is printed, calls are answered, and an interrupt ends it."""
+    """The address is printed, calls are answered, and a signal ends it in good order."""
     (tmp_path / "shop.py").write_text(SHOP)
-    answer, _ = asyncio.run(_over_http(tmp_path))
+    answer, code = asyncio.run(_over_http(tmp_path))
+    assert code == 0
     assert json.loads(answer) == {"order": "A1", "state": "shipped"}
