@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from agent_adapter.flow.envelope import Envelope
+from agent_adapter.flow.envelope import Envelope, is_turn
 from agent_adapter.network.claims import Receiver
 
 __all__ = ["Outbox"]
@@ -18,27 +18,25 @@ _log = logging.getLogger("agent_adapter.network")
 class Outbox:
     """A queue and a task of its own for one receiver.
 
-    A receiver that raises loses that envelope alone; it is logged.
+    A receiver that raises loses that envelope alone; it is logged. `messages` is how many texts
+    and packets wait; what the hub itself says is not counted.
     """
 
     def __init__(
         self, receiver: Receiver, start: Callable[[Callable[[], object]], asyncio.Task[None]]
     ) -> None:
         self.receiver = receiver
+        self.messages = 0
         self._waiting: deque[Envelope] = deque()
         self._more: asyncio.Future[None] | None = None
         self._empty: list[asyncio.Future[None]] = []
         self._busy = False
         self._pump = start(self._deliver)
 
-    @property
-    def size(self) -> int:
-        """How many envelopes wait."""
-        return len(self._waiting)
-
     def put(self, envelope: Envelope) -> None:
         """Deliver `envelope` after those that wait."""
         self._waiting.append(envelope)
+        self.messages += is_turn(envelope)
         if self._more is not None and not self._more.done():
             self._more.set_result(None)
 
@@ -52,6 +50,7 @@ class Outbox:
     def close(self) -> None:
         """Deliver nothing more; what is being delivered is cancelled."""
         self._waiting.clear()
+        self.messages = 0
         if self._pump is not asyncio.current_task():
             self._pump.cancel()
 
@@ -61,6 +60,7 @@ class Outbox:
             while self._waiting:
                 self._busy = True
                 envelope = self._waiting.popleft()
+                self.messages -= is_turn(envelope)
                 try:
                     await self.receiver.deliver(envelope)
                 except Exception:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from agent_adapter.core.errors import AgentAdapterError, StoreError
 from agent_adapter.core.ports import Clock
-from agent_adapter.flow.envelope import Envelope, visible_to
+from agent_adapter.flow.envelope import Envelope, is_turn, visible_to
 from agent_adapter.network import log
 from agent_adapter.network.claims import Receiver
 from agent_adapter.network.draft import Change, Desk, Torn
@@ -201,7 +201,7 @@ class Switchboard:
 
     def _waiting(self, agent_id: str) -> int:
         outbox = self._outboxes.get(agent_id)
-        return self._missed.get(agent_id, 0) if outbox is None else outbox.size
+        return self._missed.get(agent_id, 0) if outbox is None else outbox.messages
 
     def _deliver(self, envelope: Envelope, known: Known) -> None:
         for participant in known.metadata.participants:
@@ -211,7 +211,7 @@ class Switchboard:
             outbox = self._outboxes.get(agent_id)
             if outbox is not None:
                 outbox.put(envelope)
-            else:
+            elif is_turn(envelope):
                 self._missed[agent_id] = self._missed.get(agent_id, 0) + 1
 
     def _set_clock(self, tx: Transaction) -> None:
