@@ -22,7 +22,6 @@ from agent_adapter.exec.around import AROUND, RunScope, notice
 from agent_adapter.exec.book import book_of
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.parts import check_parts
-from agent_adapter.exec.parts import check_parts
 from agent_adapter.exec.perform import perform, replayed
 from agent_adapter.exec.plan import Plan
 from agent_adapter.exec.price import price
@@ -57,8 +56,6 @@ class Executor:
         limits: RunLimits | None = None,
         hooks: Iterable[Any] = (),
     ) -> None:
-        hooks = tuple(hooks)
-        check_parts(registry, approval, store, limits, hooks)
         hooks = tuple(hooks)
         check_parts(registry, approval, store, limits, hooks)
         self.registry = registry

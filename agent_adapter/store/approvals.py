@@ -7,6 +7,7 @@ pending ──approve──▶ approved ──take──▶ taken
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -15,27 +16,44 @@ from agent_adapter.core.types import ApprovalRequest
 from agent_adapter.store import ledger, waits
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["Refusal", "Take", "Terms", "decide", "expire", "file", "get", "take"]
+__all__ = [
+    "Refusal",
+    "Seen",
+    "Take",
+    "Terms",
+    "as_of",
+    "decide",
+    "expire",
+    "file",
+    "get",
+    "take",
+    "version_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """How a record is decided: seconds to decide and to use, votes it needs, caps on open ones.
 
-    `by_others` keeps the one the run acts for from deciding.
+    `by_others` keeps the one the run acts for from deciding; `signed` refuses a decision that
+    bears no signature.
     """
 
     decide_within: float = 3600.0
     use_within: float = 600.0
     votes: int = 1
     by_others: bool = False
+    signed: bool = False
     per_run: int = 20
     per_principal: int = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Take:
-    """The one use of an approved record, and what it must have been given for."""
+    """The one use of an approved record, and what it must have been given for.
+
+    With a `signature`, the record must bear exactly this one, and the edits that it was given for.
+    """
 
     record_id: str
     tenant: str
@@ -43,20 +61,46 @@ class Take:
     principal: str | None
     fingerprint: str
     digest: str
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a reviewer had in front of them: the digest of the call, and the record's version."""
+
+    digest: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a record was not filed, decided or taken; `state` is the record's, if there is one."""
+    """Why a record was not filed, decided or taken; `state` is the record's, if there is one.
+
+    `stale` says that the record is not any more what the reviewer saw.
+    """
 
     reason: str
     state: str = ""
+    stale: bool = False
 
 
 def get(tx: Transaction, id: str, tenant: str = "") -> Row | None:
     """The record, unless it does not exist or belongs to another tenant."""
     row = tx.get("approvals", id)
     return row if row is not None and row["tenant"] == tenant else None
+
+
+def version_of(row: Row) -> str:
+    """A mark of the record as it stands: another one as soon as anything about it changes."""
+    names = sorted(set(row) - {"state"})
+    text = json.dumps([row["state"], *(row[name] for name in names)], default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def as_of(tx: Transaction, row: Row) -> Row:
+    """The row with the state that its times give it now; reading writes nothing."""
+    limit = {"pending": row["decide_by"], "approved": row["use_by"]}.get(row["state"])
+    return row | {"state": "expired"} if limit is not None and tx.now > limit else row
 
 
 def file(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: str) -> Row | Refusal:
@@ -70,9 +114,10 @@ def file(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: str) -
     row = _new_record(tx, request, terms, new_id)
     tx.insert("approvals", row)
     facts = {"approval": new_id, "tool": request.tool, "digest": request.digest}
-    ledger.append(
-        tx, request.run_id, "approval-requested", request.call_key, facts | {"why": request.reason}
-    )
+    facts |= {"why": request.reason}
+    whose = {"principal": request.principal, "tenant": request.tenant}
+    facts |= {name: value for name, value in whose.items() if value}
+    ledger.append(tx, request.run_id, "approval-requested", request.call_key, facts)
     return row
 
 
@@ -85,32 +130,33 @@ def decide(
     reason: str | None = None,
     edited: str | None = None,
     tenant: str = "",
+    seen: Seen | None = None,
+    signature: str | None = None,
 ) -> Row | Refusal:
     """Record one reviewer's word; the record as it then stands.
 
     A record that needs several votes counts different reviewers, none of them the requester or
-    principal; a denial denies, an edit voids the votes given to other arguments.
+    principal; a denial denies, an edit voids the votes given to other arguments. With `seen` the
+    word counts only for the record as the reviewer saw it.
     """
     if not reviewer.strip():
         return Refusal(reason="whoever decides needs a name")
     row = get(tx, id, tenant)
     if row is None:
         return Refusal(reason=f"no approval {id}")
+    current = row
     row = expire(tx, row)
-    if row["state"] != "pending":
-        return Refusal(reason=f"approval {id} is already {row['state']}", state=row["state"])
-    seen = json.loads(row["request"])
-    if seen.get("by_others") and reviewer in (row["principal"], row["requester"]):
-        return Refusal(
-            reason=f"{reviewer} asked for this call and cannot decide it", state="pending"
-        )
-    values: Row = {"reason": reason, "reviewer": reviewer}
+    refused = _cannot_decide(row, reviewer, signature) or _is_stale(current, seen)
+    if refused is not None:
+        return refused
+    asked = json.loads(row["request"])
+    values: Row = {"reason": reason, "reviewer": reviewer, "signature": signature}
     if edited is not None:
         values["edited"] = edited
     if verdict == "denied":
         values |= {"state": "denied", "decided_at": tx.now}
     elif _votes(tx, row, reviewer, reason, edited) >= row["votes_needed"]:
-        use_by = tx.now + seen["use_within"]
+        use_by = tx.now + asked["use_within"]
         values |= {"state": "approved", "decided_at": tx.now, "use_by": use_by}
         values["reviewer"] = _reviewers(tx, row, reviewer)
     tx.update("approvals", {"id": id, "state": "pending"}, values)
@@ -132,6 +178,8 @@ def take(tx: Transaction, use: Take) -> Refusal | None:
         return Refusal(reason=f"approval {use.record_id} is {row['state']}", state=row["state"])
     bound = ("call_key", "principal", "fingerprint")
     differs = [name for name in bound if row[name] != getattr(use, name)]
+    if use.signature is not None and row["signature"] != use.signature:
+        differs.append("signature")
     if differs or (row["edited"] is None and row["digest"] != use.digest):
         what = ", ".join(differs) or "digest"
         return Refusal(reason=f"approval {use.record_id} was given for another call ({what})")
@@ -141,6 +189,39 @@ def take(tx: Transaction, use: Take) -> Refusal | None:
         {"state": "taken", "taken_at": tx.now},
     )
     return None
+
+
+def _cannot_decide(row: Row, reviewer: str, signature: str | None) -> Refusal | None:
+    id, state = row["id"], row["state"]
+    if state != "pending":
+        by = f" by {row['reviewer']}" if row["reviewer"] and state != "expired" else ""
+        return Refusal(reason=f"approval {id} is already {state}{by}", state=state)
+    asked = json.loads(row["request"])
+    if asked.get("by_others") and _is_one_of(reviewer, (row["principal"], row["requester"])):
+        return Refusal(reason=f"{reviewer} asked for this call and cannot decide it", state=state)
+    if asked.get("signed") and signature is None:
+        return Refusal(
+            reason=f"approval {id} counts only with a reviewer's signature: give the reviewer's key"
+            " (`agent-adapter approvals approve --key FILE`)",
+            state=state,
+        )
+    return None
+
+
+def _is_one_of(reviewer: str, people: tuple[str | None, ...]) -> bool:
+    """Whether the reviewer is one of them, however it is known who they are (`token:kim`)."""
+    bare = reviewer.partition(":")[2] or reviewer
+    return any(person is not None and person in (reviewer, bare) for person in people)
+
+
+def _is_stale(row: Row, seen: Seen | None) -> Refusal | None:
+    if seen is None or (seen.digest == row["digest"] and seen.version == version_of(row)):
+        return None
+    return Refusal(
+        reason=f"approval {row['id']} has changed since it was shown; look at it again",
+        state=row["state"],
+        stale=True,
+    )
 
 
 def expire(tx: Transaction, row: Row) -> Row:
@@ -202,6 +283,7 @@ def _new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id:
         "edits_allowed": request.edits_allowed,
         "use_within": terms.use_within,
         "by_others": terms.by_others,
+        "signed": terms.signed,
     }
     fields = (
         "tenant call_key run_id thread_id tool principal requester fingerprint binding digest"

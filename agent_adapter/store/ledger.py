@@ -48,10 +48,17 @@ def append(
         link = _add(tx, run_id, head, kind, call_key, facts)
     seq = head["seq"] + 1
     mac = head_mac(tx.key, run_id, seq, link or b"") if head["mac"] else b""
+    if seq == 1:
+        _note_run(tx, run_id, facts)
     moved: Row = {"seq": seq, "hash": link, "mac": mac}
     if not tx.update("chain_heads", {"run_id": run_id}, moved):
         tx.insert("chain_heads", {"run_id": run_id} | moved)
     tx.memo[run_id] = moved
+
+
+def _note_run(tx: Transaction, run_id: str, facts: Mapping[str, Any]) -> None:
+    known = {"principal": facts.get("principal"), "tenant": facts.get("tenant") or ""}
+    tx.insert("runs", {"run_id": run_id, "started_at": tx.now} | known)
 
 
 def _head(tx: Transaction, run_id: str) -> Row:

@@ -57,6 +57,7 @@ CALLS = Table(
         ("state", "epoch"),
         ("ending", "finished_at"),
         ("once_key",),
+        ("tool", "started_at"),
     ),
 )
 """One row per call that began. `state` is `open` or `done`; `ending` is `ok`, `no-effect`,
@@ -118,7 +119,8 @@ RUNS = Table(
     key=("run_id",),
     indexes=(("started_at",),),
 )
-"""What is known of a run beyond its calls."""
+"""One row per run, written with the first entry of its chain; who it acts for where that is
+known by then."""
 
 USAGE = Table(
     "usage",
@@ -274,6 +276,23 @@ TASKS = Table(
 )
 """Work that participants told their hub about."""
 
+TOKENS = Table(
+    "tokens",
+    _columns("id name role hash created_at:real last_used_at:real revoked_at:real"),
+    key=("id",),
+    indexes=(("hash",), ("name",)),
+)
+"""Who may sign in: `role` is `viewer`, `approver` or `admin`; of the token itself only a hash."""
+
+SESSIONS = Table(
+    "sessions",
+    _columns("id token_id name role via csrf created_at:real expires_at:real"),
+    key=("id",),
+    indexes=(("token_id",), ("expires_at",)),
+)
+"""People who are signed in; `id` is a hash of what their browser holds, `via` how they were known,
+and `token_id` is `None` for one whom a proxy named."""
+
 NETWORK_TABLES: tuple[Table, ...] = (
     IDENTITIES,
     CHANNELS,
@@ -306,5 +325,7 @@ TABLES: tuple[Table, ...] = (
     EPOCHS,
     META,
     *NETWORK_TABLES,
+    TOKENS,
+    SESSIONS,
 )
 """Every table, in the order in which they are made."""

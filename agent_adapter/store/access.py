@@ -1,0 +1,170 @@
+"""Operations on who may sign in: tokens, of which only hashes are kept, and sessions.
+
+A token (`aat_…`) and a session's secret are 256 random bits each, so a plain SHA-256 of them tells
+nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+
+from agent_adapter.store import ledger
+from agent_adapter.store.approvals import Refusal
+from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.switch import UPKEEP
+
+__all__ = [
+    "ABSOLUTE_SECONDS",
+    "IDLE_SECONDS",
+    "ROLES",
+    "Session",
+    "create_token",
+    "end_session",
+    "new_secret",
+    "new_session",
+    "revoke_token",
+    "session_of",
+    "token_of",
+    "tokens",
+    "touch_session",
+]
+
+ROLES = ("viewer", "approver", "admin")
+"""Each may do what those before it may: look; decide; change who and what there is."""
+
+IDLE_SECONDS = 30 * 60.0
+"""A session that is not used for so long ends."""
+
+ABSOLUTE_SECONDS = 12 * 3600.0
+"""No session lasts longer."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+_NOTED_EVERY = 60.0
+_SWEPT = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Somebody who is signed in: `via` says how they are known, such as `token` or `proxy`."""
+
+    id: str
+    name: str
+    role: str
+    via: str
+    csrf: str
+    created_at: float
+    expires_at: float
+    token_id: str | None = None
+
+
+def new_secret(prefix: str = "aat") -> str:
+    """A secret that is shown once; the store keeps its hash."""
+    return f"{prefix}_{secrets.token_urlsafe(32)}"
+
+
+def create_token(
+    tx: Transaction, name: str, role: str, secret: str, *, by: str = ""
+) -> Row | Refusal:
+    """Let whoever has `secret` sign in as `name` with `role`; the row, without the secret.
+
+    A name belongs to one token at a time: it is what decisions are attributed to.
+    """
+    if not _NAME.fullmatch(name):
+        return Refusal(
+            reason=f"{name!r} is no name for a token: use 1 to 64 letters, digits and . _ @ -"
+        )
+    if role not in ROLES:
+        return Refusal(reason=f"no role {role!r}; there are {', '.join(ROLES)}")
+    if any(row["revoked_at"] is None for row in tx.select("tokens", {"name": name})):
+        return Refusal(reason=f"{name} has a token; revoke it first, or choose another name")
+    row: Row = {"id": f"tok_{secrets.token_hex(6)}", "name": name, "role": role}
+    row |= {"hash": _hash(secret), "created_at": tx.now, "last_used_at": None, "revoked_at": None}
+    tx.insert("tokens", row)
+    facts = {"token": row["id"], "name": name, "role": role, "reviewer": by}
+    ledger.append(tx, UPKEEP, "token-created", None, facts)
+    return row
+
+
+def tokens(tx: Transaction) -> list[Row]:
+    """Every token, oldest first; of the tokens themselves there are only hashes."""
+    return tx.select("tokens", order_by="created_at")
+
+
+def revoke_token(tx: Transaction, id_or_name: str, *, by: str = "") -> Row | Refusal:
+    """Let nobody sign in with the token any more, and end its sessions."""
+    row = tx.get("tokens", id_or_name) or _by_name(tx, id_or_name)
+    if row is None:
+        return Refusal(reason=f"no token {id_or_name}; `agent-adapter tokens list` shows all")
+    if row["revoked_at"] is not None:
+        return Refusal(reason=f"token {row['id']} of {row['name']} is revoked already")
+    tx.update("tokens", {"id": row["id"]}, {"revoked_at": tx.now})
+    tx.delete("sessions", {"token_id": row["id"]})
+    facts = {"token": row["id"], "name": row["name"], "reviewer": by}
+    ledger.append(tx, UPKEEP, "token-revoked", None, facts)
+    return row | {"revoked_at": tx.now}
+
+
+def token_of(tx: Transaction, secret: str) -> Row | None:
+    """The token that `secret` is, unless it was revoked."""
+    for row in tx.select("tokens", {"hash": _hash(secret)}):
+        if row["revoked_at"] is None:
+            return row
+    return None
+
+
+def new_session(
+    tx: Transaction,
+    secret: str,
+    csrf: str,
+    *,
+    name: str,
+    role: str,
+    via: str,
+    token_id: str | None = None,
+) -> Session:
+    """Sign somebody in: `secret` is what their browser holds, `csrf` what their forms carry."""
+    for old in tx.select("sessions", {"expires_at <": tx.now}, limit=_SWEPT):
+        tx.delete("sessions", {"id": old["id"]})
+    row: Row = {"id": _hash(secret), "token_id": token_id, "name": name, "role": role, "via": via}
+    row |= {"csrf": csrf, "created_at": tx.now, "expires_at": tx.now + IDLE_SECONDS}
+    tx.insert("sessions", row)
+    if token_id is not None:
+        tx.update("tokens", {"id": token_id}, {"last_used_at": tx.now})
+    return Session(**row)
+
+
+def session_of(tx: Transaction, secret: str) -> Session | None:
+    """The session that `secret` opens, while it lasts and its token stands."""
+    row = tx.get("sessions", _hash(secret))
+    if row is None or tx.now > row["expires_at"]:
+        return None
+    if row["token_id"] is not None:
+        token = tx.get("tokens", row["token_id"])
+        if token is None or token["revoked_at"] is not None or token["role"] != row["role"]:
+            return None
+    return Session(**row)
+
+
+def touch_session(tx: Transaction, session: Session) -> None:
+    """The session is in use: its idle time begins anew, its whole time does not."""
+    until = min(tx.now + IDLE_SECONDS, session.created_at + ABSOLUTE_SECONDS)
+    if until - session.expires_at >= _NOTED_EVERY:
+        tx.update("sessions", {"id": session.id, "expires_at <": until}, {"expires_at": until})
+
+
+def end_session(tx: Transaction, session_id: str) -> None:
+    """Sign out."""
+    tx.delete("sessions", {"id": session_id})
+
+
+def _by_name(tx: Transaction, name: str) -> Row | None:
+    rows = tx.select("tokens", {"name": name}, order_by="created_at", descending=True)
+    standing = [row for row in rows if row["revoked_at"] is None]
+    return next(iter(standing or rows), None)
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
