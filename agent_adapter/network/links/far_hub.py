@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from agent_adapter.core.errors import NetworkError
 from agent_adapter.flow.envelope import (
-    EV_CHANNEL_CLOSED,
-    EV_CHANNEL_EXPIRED,
     Envelope,
 )
 from agent_adapter.network.adapters import AdapterRegistry
@@ -21,7 +18,8 @@ from agent_adapter.network.claims import PendingTurn, Receiver, TurnRef
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.connection import Connection, Socket
 from agent_adapter.network.links.frames import Notify, TurnStart
-from agent_adapter.network.links.wire import error_to_wire, started_from_wire
+from agent_adapter.network.links.hosted import Hosted
+from agent_adapter.network.links.wire import error_to_wire
 from agent_adapter.network.rules import Rule
 
 __all__ = ["FarHub"]
@@ -29,29 +27,6 @@ __all__ = ["FarHub"]
 _log = logging.getLogger("agent_adapter.network")
 
 _GOODBYE_SECONDS = 5.0
-_ENDS = (EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED)
-
-
-class _Seat:
-    """A participant that this process hosts: what came for it, and where it is in each channel."""
-
-    def __init__(self, passport: Passport, params: dict[str, Any]) -> None:
-        self.passport = passport
-        self.params = params
-        self.receiver: Receiver | None = None
-        self.waiting: deque[Envelope] = deque()
-        self.pump: asyncio.Task[None] | None = None
-        self.cursors: dict[str, str] = {}
-        self.seen_at = ""
-        self.rounds: dict[tuple[str, int], asyncio.Task[None]] = {}
-
-    def note(self, envelope: Envelope) -> None:
-        """Remember that everything up to `envelope` has come."""
-        self.seen_at = max(self.seen_at, envelope.created_at)
-        if envelope.event_type in _ENDS:
-            self.cursors.pop(envelope.channel_id, None)
-        else:
-            self.cursors[envelope.channel_id] = envelope.envelope_id
 
 
 class FarHub:
@@ -64,7 +39,7 @@ class FarHub:
         self, dial: Callable[[], Awaitable[Socket]], *, reconnect_for: float = 60.0
     ) -> None:
         self.adapters = AdapterRegistry()
-        self._seats: dict[str, _Seat] = {}
+        self._hosted: dict[str, Hosted] = {}
         self._early: dict[str, list[Notify | TurnStart]] = {}
         self._registering = 0
         self._wire = Connection(
@@ -82,15 +57,9 @@ class FarHub:
     async def aclose(self) -> None:
         """Disconnect; the participants stay registered with the hub."""
         await self._wire.close()
-        tasks = [task for seat in self._seats.values() for task in _tasks_of(seat)]
-        current = asyncio.current_task()
-        for task in tasks:
-            if task is not current:
-                task.cancel()
-        await asyncio.gather(
-            *(task for task in tasks if task is not current), return_exceptions=True
-        )
-        self._seats.clear()
+        stopped = [task for hosted in self._hosted.values() for task in hosted.stop()]
+        await asyncio.gather(*stopped, return_exceptions=True)
+        self._hosted.clear()
 
     # --- participants -------------------------------------------------------------------------
 
@@ -108,28 +77,26 @@ class FarHub:
             stamped = Passport.from_dict(await self._wire.ask("register", **params))
         finally:
             self._registering -= 1
-        seat = _Seat(stamped, params)
-        seat.seen_at = self._wire.hub_time
-        self._seats[stamped.agent_id or ""] = seat
+        hosted = Hosted(self, stamped, params, self._wire.hub_time)
+        self._hosted[stamped.agent_id or ""] = hosted
         return stamped
 
     def attach(self, agent_id: str, receiver: Receiver) -> None:
         """Hand `receiver` what has come for the participant, and what will."""
-        seat = self._seats[agent_id]
-        seat.receiver = receiver
+        self._hosted[agent_id].receiver = receiver
         for frame in self._early.pop(agent_id, []):
             self._arrived(frame)
 
     async def detach(self, agent_id: str) -> None:
         """Hand out nothing more; the hub gives the rounds under way back."""
-        seat = self._forget(agent_id)
-        if seat is None or not self._wire.is_up:
+        hosted = self._forget(agent_id)
+        if hosted is None or not self._wire.is_up:
             return
         try:
             async with asyncio.timeout(_GOODBYE_SECONDS):
                 await self._wire.ask("leave", agent_id=agent_id)
         except (NetworkError, TimeoutError) as exc:
-            _log.info("the hub was not told that %s left: %s", seat.passport.name, exc)
+            _log.info("the hub was not told that %s left: %s", hosted.passport.name, exc)
 
     async def unregister(self, agent_id: str) -> None:
         """Forget a participant; its name is free again."""
@@ -315,112 +282,48 @@ class FarHub:
         """Give a turn back without counting the attempt."""
         await self._wire.ask("release_turn", turn=_ref(ref))
 
+    async def turn_over(self, attempt: tuple[str, int], error: str, message: str) -> None:
+        """The round has ended here; `error` is the kind of what it failed with, or empty."""
+        turn = {"turn_id": attempt[0], "attempt": attempt[1]}
+        await self._wire.ask("turn_over", turn=turn, error=error, message=message)
+
     # --- what the hub sends of itself ---------------------------------------------------------
 
     def _arrived(self, frame: Notify | TurnStart) -> None:
-        seat = self._seats.get(frame.agent_id)
-        if seat is None and not self._registering:
-            return
-        if seat is None or seat.receiver is None:
+        hosted = self._hosted.get(frame.agent_id)
+        if hosted is not None and hosted.receiver is not None:
+            hosted.take(frame)
+        elif hosted is not None or self._registering:
             # The hub may speak to a participant before the answer to its registration is here.
             self._early.setdefault(frame.agent_id, []).append(frame)
-            return
-        if isinstance(frame, Notify):
-            envelope = Envelope.from_dict(frame.envelope)
-            seat.note(envelope)
-            seat.waiting.append(envelope)
-            self._pump(seat)
-            return
-        key = (str(frame.started["turn_id"]), int(frame.started["attempt"]))
-        if key not in seat.rounds:
-            before = [task for (id, _), task in seat.rounds.items() if id == key[0]]
-            seat.rounds[key] = asyncio.create_task(self._round(seat, key, frame.started, before))
 
-    async def _round(
-        self,
-        seat: _Seat,
-        key: tuple[str, int],
-        started: Mapping[str, Any],
-        before: Sequence[asyncio.Task[None]],
-    ) -> None:
-        error: Exception | None = None
-        try:
-            for task in before:
-                # The hub has given up an earlier attempt; two at once would meet in their calls.
-                task.cancel()
-            await asyncio.gather(*before, return_exceptions=True)
-            await self._run(seat, started)
-        except Exception as exc:
-            error = exc
-            if not isinstance(exc, NetworkError):
-                _log.exception("a round of %s failed", seat.passport.name)
-        finally:
-            seat.rounds.pop(key, None)
-        kind, message = ("", "") if error is None else error_to_wire(error)
-        ref = {"turn_id": key[0], "attempt": key[1]}
-        try:
-            await self._wire.ask("turn_over", turn=ref, error=kind, message=message[:2000])
-        except NetworkError as exc:
-            _log.info("the hub did not hear of the end of %s: %s", key[0], exc)
-
-    async def _run(self, seat: _Seat, data: Mapping[str, Any]) -> None:
-        channel = data["metadata"]["manifest"]
-        adapter = self.adapters.get(channel["type"], channel["version"])
-        started = started_from_wire(data, adapter)
-        run_turn = None if seat.receiver is None else seat.receiver.run_turn
-        if run_turn is None:
-            await self.release_turn(started.ref)
-        else:
-            await run_turn(started)
-
-    def _pump(self, seat: _Seat) -> None:
-        if seat.pump is None and seat.waiting and seat.receiver is not None:
-            seat.pump = asyncio.create_task(self._deliver(seat, seat.receiver))
-
-    async def _deliver(self, seat: _Seat, receiver: Receiver) -> None:
-        try:
-            while seat.waiting:
-                envelope = seat.waiting.popleft()
-                try:
-                    await receiver.deliver(envelope)
-                except Exception:
-                    _log.exception("%s failed to take an envelope", seat.passport.name)
-        finally:
-            seat.pump = None
-
-    def _forget(self, agent_id: str) -> _Seat | None:
-        seat = self._seats.pop(agent_id, None)
+    def _forget(self, agent_id: str) -> Hosted | None:
+        hosted = self._hosted.pop(agent_id, None)
         self._early.pop(agent_id, None)
-        for task in [] if seat is None else _tasks_of(seat):
-            if task is not asyncio.current_task():
-                task.cancel()
-        return seat
+        if hosted is not None:
+            hosted.stop()
+        return hosted
 
     async def _returned(self) -> None:
         """Tell the hub after a cut who is here, and what has come so far."""
-        for seat in list(self._seats.values()):
-            running = [{"turn_id": turn_id, "attempt": attempt} for turn_id, attempt in seat.rounds]
+        for hosted in list(self._hosted.values()):
             data = await self._wire.ask(
                 "register",
-                **seat.params,
-                cursors=dict(seat.cursors),
-                seen_at=seat.seen_at,
-                running=running,
+                **hosted.params,
+                cursors=dict(hosted.cursors),
+                seen_at=hosted.seen_at,
+                running=hosted.running,
             )
-            if data["agent_id"] != seat.passport.agent_id:
-                name = seat.passport.name
+            if data["agent_id"] != hosted.passport.agent_id:
+                name = hosted.passport.name
                 raise NetworkError(f"it is another hub: {name} has another id there; register anew")
 
     def _ended(self, why: str) -> None:
-        for seat in self._seats.values():
-            hear: Any = getattr(seat.receiver, "hub_lost", None)
+        for hosted in self._hosted.values():
+            hear: Any = getattr(hosted.receiver, "hub_lost", None)
             if hear is not None:
                 hear(why)
 
 
 def _ref(turn: TurnRef | None) -> dict[str, Any] | None:
     return None if turn is None else {"turn_id": turn.turn_id, "attempt": turn.attempt}
-
-
-def _tasks_of(seat: _Seat) -> list[asyncio.Task[None]]:
-    return [*seat.rounds.values(), *([] if seat.pump is None else [seat.pump])]
