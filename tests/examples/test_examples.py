@@ -84,6 +84,41 @@ def test_autogen_tools(tmp_path: Path) -> None:
     assert 'order (error: True): {"error": {"kind": "approval-denied"' in printed
 
 
+def test_openai_tools(tmp_path: Path) -> None:
+    """Strict's null takes the default; the small refund is paid, the large one refused."""
+    pytest.importorskip("openai")
+    printed = _run("openai_tools.py", tmp_path)
+    assert 'tool: "12.50 EUR"' in printed
+    assert 'tool: "refunded 12.50 for A1"' in printed
+    assert '"kind": "approval-denied"' in printed
+
+
+def test_anthropic_tools(tmp_path: Path) -> None:
+    """One room is booked, the other refused; the SDK's runner ends with the same tools."""
+    pytest.importorskip("anthropic")
+    printed = _run("anthropic_tools.py", tmp_path)
+    assert 't2: "booked blue on monday" (error: False)' in printed
+    assert "approval-denied" in printed
+    assert "runner: The blue room is yours" in printed
+
+
+def test_google_genai_tools(tmp_path: Path) -> None:
+    """One floor is opened, the other refused by the reviewer."""
+    pytest.importorskip("google.genai")
+    printed = _run("google_genai_tools.py", tmp_path)
+    assert "open_windows: {'output': 'floor 1 is open'}" in printed
+    assert "open_windows: {'error': {'kind': 'approval-denied'" in printed
+
+
+def test_generic_tools(tmp_path: Path) -> None:
+    """The loop pauses, goes on from what it kept, and orders once."""
+    pytest.importorskip("openai")
+    printed = _run("generic_tools.py", tmp_path)
+    assert "[stock: 3]" in printed
+    assert printed.count('[order_more: "ordered 100 of bolt"]') == 1
+    assert "A hundred bolts are on their way." in printed
+
+
 def test_deferred_approval(tmp_path: Path) -> None:
     """One process asks, another approves, a third runs the call; resuming again runs nothing."""
     printed = _run("deferred_approval.py", tmp_path)
