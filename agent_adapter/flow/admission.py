@@ -13,7 +13,7 @@ from agent_adapter.flow.registry import TransitionRegistry
 from agent_adapter.flow.state import WorkflowState
 from agent_adapter.flow.wire import json_copy
 
-__all__ = ["check_send", "opening_state"]
+__all__ = ["check_send", "check_target", "opening_state"]
 
 
 def opening_state(
@@ -71,14 +71,18 @@ def check_send(envelope: Envelope, state: WorkflowState) -> None:
         whose = f"expects {expected!r} to speak" if expected else "expects nobody: it has ended"
         raise ProtocolError(f"the channel {whose}, not {sender!r}")
     if is_turn(envelope) or envelope.event_type == EV_CONTEXT_SET:
-        problems = envelope_problems(envelope) + _target_problems(envelope, state)
+        problems = envelope_problems(envelope)
         if problems:
             raise ProtocolError(f"the {envelope.event_type} is malformed: {'; '.join(problems)}")
+        check_target(envelope, state)
 
 
-def _target_problems(envelope: Envelope, state: WorkflowState) -> list[str]:
-    routing = envelope.event_data.get("routing")
+def check_target(envelope: Envelope, state: WorkflowState) -> None:
+    """Refuse a turn that hands over to somebody who does not take part."""
+    routing = envelope.event_data.get("routing") if is_turn(envelope) else None
     target = routing.get("target") if isinstance(routing, dict) else None
-    if target is None or not is_turn(envelope) or target in state.participant_order:
-        return []
-    return [f"routing.target {target!r} is no participant's id"]
+    if target is not None and target not in state.participant_order:
+        raise ProtocolError(
+            f"the {envelope.event_type} is malformed: routing.target {target!r} is no "
+            "participant's id"
+        )

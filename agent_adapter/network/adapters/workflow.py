@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.flow.admission import check_send, opening_state
+from agent_adapter.flow.admission import check_target, opening_state
 from agent_adapter.flow.compiled import CompiledGraph, compile_graph
 from agent_adapter.flow.context_vars import check_updates, updates_of
 from agent_adapter.flow.envelope import EV_PACKET, EV_TEXT, Envelope, is_turn
@@ -89,9 +89,9 @@ class WorkflowAdapter:
         check_message(metadata, envelope)
         if is_turn(envelope) and envelope.sender_id != state.expected_next_speaker:
             raise ProtocolError(_out_of_turn(metadata, envelope, state))
-        check_send(envelope, state)
+        check_target(envelope, state)
         updates = updates_of(envelope)
-        if updates:
+        if updates.get("set") or updates.get("delete"):
             check_updates(
                 updates,
                 state.context_vars,
