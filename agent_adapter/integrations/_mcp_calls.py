@@ -32,6 +32,7 @@ log = logging.getLogger("agent_adapter.integrations.mcp")
 _STATE = "agent_adapter_session"
 _LONGEST_ID = 64
 _LONGEST_ERROR = 4000
+_THEMSELVES = (int, bool, type(None))
 # The mark of a value that is no object, as the servers and clients of FastMCP write and read it.
 _WRAPPED = {"fastmcp": {"wrap_result": True}}
 
@@ -121,6 +122,8 @@ async def answered(
 def _result(value: Any) -> Answer:
     """Text as itself; everything else as JSON text and as data."""
     text = plain_result(value)
+    if type(value) in _THEMSELVES:
+        return Answer(text, {"result": value}, meta=_WRAPPED)
     plain = json.loads(text)
     if type(value) is str:
         return Answer(plain, None)

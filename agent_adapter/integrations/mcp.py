@@ -230,9 +230,9 @@ def _wire() -> Callable[[Answer], CallToolResult]:
 
 def _request_of(native: Any) -> Any:
     """The request behind either kind of context; `None` for a call outside of a request."""
-    if hasattr(native, "request_id") and hasattr(native, "lifespan_context"):
-        return native
-    return getattr(native, "_request_context", None)
+    if hasattr(native, "_request_context"):
+        return native._request_context
+    return native if hasattr(native, "lifespan_context") else None
 
 
 def _session_id(request: Any) -> str:

@@ -174,6 +174,16 @@ async def test_repeated_request_ids_are_different_calls() -> None:
     assert first != second
 
 
+async def test_a_server_called_in_process_needs_no_request() -> None:
+    """`FastMCP.call_tool`, and a tool by itself, run without a client."""
+    shop = Shop()
+    tools = fastmcp_tools(shop.registry, executor=shop.executor)
+    raw = await _server(*tools).call_tool("look_up", {"order": "A1"})
+    again = await tools[1].run({"order": "A1"})
+    assert raw.structured_content == again.structured_content == {"order": "A1"}
+    assert len({ctx.run_id for ctx in shop.contexts}) == 2
+
+
 async def test_a_native_tool_runs_under_the_executor() -> None:
     """A tool written for FastMCP becomes a spec: untrusted, egress, its value as data."""
 

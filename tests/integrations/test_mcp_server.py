@@ -14,10 +14,17 @@ pytest.importorskip("mcp")
 import httpx2
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.mcpserver import MCPServer
 
 import agent_adapter as aa
 from agent_adapter.exec.approval.inbox import Inbox
-from agent_adapter.integrations.mcp import INTEGRATION, StaticTokens, mcp_http_app, mcp_server
+from agent_adapter.integrations.mcp import (
+    INTEGRATION,
+    StaticTokens,
+    mcp_http_app,
+    mcp_server,
+    mcp_tools,
+)
 
 from ._mcp_wire import MODES, Raw, error_of, over_http, over_stdio, served
 from ._shop import NO, Shop, asking
@@ -201,6 +208,16 @@ async def test_a_context_outside_of_a_request_has_ids_of_its_own() -> None:
     first, second = (INTEGRATION.bind_context(object()) for _ in range(2))
     assert first.call_id != second.call_id
     assert first.bound_by == "mcp"
+
+
+async def test_a_high_level_server_called_in_process_needs_no_request() -> None:
+    """`MCPServer.call_tool` without a client runs our tool too, each call with ids of its own."""
+    shop = Shop()
+    tools = mcp_tools(shop.registry, executor=shop.executor)
+    for _ in range(2):
+        raw = await MCPServer("shop", tools=tools).call_tool("look_up", {"order": "A1"})
+        assert raw.structured_content == {"order": "A1"}
+    assert len({ctx.run_id for ctx in shop.contexts}) == 2
 
 
 @both_modes
