@@ -18,6 +18,7 @@ from agent_adapter.network import (
     FromSpeaker,
     Hub,
     HubClient,
+    HumanClient,
     LocalLink,
     Passport,
     Resume,
@@ -25,6 +26,16 @@ from agent_adapter.network import (
     Transition,
     TransitionGraph,
 )
+
+
+async def brief(user: HumanClient, others: list[str], graph: TransitionGraph) -> str:
+    """Open the channel as the person, say what is wanted, and wait for the end."""
+    channel = await user.open(type="workflow", target=others, knobs={"graph": graph.to_dict()})
+    await channel.send("Brief: tides, one line.")
+    end = await user.next_envelope(
+        predicate=lambda e: e.event_type == EV_CHANNEL_CLOSED, timeout=60
+    )
+    return str(end.event_data["reason"])
 
 
 async def main() -> None:
@@ -56,16 +67,7 @@ async def main() -> None:
                 print(f"{hub.name_for(envelope.sender_id)}: {envelope.event_data['body']}")
 
         user.on_envelope(show)
-        channel = await user.open(
-            type="workflow",
-            target=[drafter.agent_id, reviewer.agent_id],
-            knobs={"graph": graph.to_dict()},
-        )
-        await channel.send("Brief: tides, one line.")
-        end = await user.next_envelope(
-            predicate=lambda e: e.event_type == EV_CHANNEL_CLOSED, timeout=60
-        )
-        print(f"closed: {end.event_data['reason']}")
+        print(f"closed: {await brief(user, ['drafter', 'reviewer'], graph)}")
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ from agent_adapter.network import (
     Turn,
     TurnCountAtLeast,
 )
+from agent_adapter.store.base import Store
 
 registry = aa.ToolRegistry()
 
@@ -56,6 +57,11 @@ def to_stock(order: str) -> Handoff:
 def charge(customer: str, euros: int) -> str:
     """Charge a customer."""
     return f"charged {euros} euros to {customer}"
+
+
+def build_executor(store: Store) -> aa.Executor:
+    """Runs every tool of the channel; what a person must see waits in the store's inbox."""
+    return aa.Executor(registry, approval=aa.DeferredApproval(store), store=store)
 
 
 async def stock(turn: Turn) -> Handoff:
@@ -113,7 +119,7 @@ async def person(user: HumanClient, channel_id: str, inbox: aa.Inbox) -> str:
 async def main() -> None:
     """Register the four, open the channel, and print what was said."""
     store = aa.open_store("memory://")
-    executor = aa.Executor(registry, approval=aa.DeferredApproval(store), store=store)
+    executor = build_executor(store)
     desk = Ag2Agent(
         "desk",
         config=TestConfig(ToolCallEvent("to_stock", arguments='{"order": "3 lamps"}'), "An order."),

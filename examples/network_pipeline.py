@@ -14,6 +14,8 @@ from ag2.testing import TestConfig
 
 from agent_adapter.network import (
     EV_CHANNEL_CLOSED,
+    AgentClient,
+    Channel,
     Hub,
     HubClient,
     LocalLink,
@@ -23,8 +25,26 @@ from agent_adapter.network import (
 )
 
 
+async def talk(researcher: AgentClient, writer: AgentClient, editor: AgentClient) -> Channel:
+    """The channel of the three, once it has ended."""
+    graph = TransitionGraph.sequence([researcher.agent_id, writer.agent_id, editor.agent_id])
+    channel = await researcher.open(
+        type="workflow",
+        target=[writer.agent_id, editor.agent_id],
+        knobs={"graph": graph.to_dict()},
+    )
+    # This is the researcher's own turn: its model is not asked.
+    await channel.send("Topic: how do tides work?")
+    await researcher.wait_for_channel_event(
+        channel_id=channel.channel_id,
+        predicate=lambda e: e.event_type == EV_CHANNEL_CLOSED,
+        timeout=60,
+    )
+    return channel
+
+
 async def main() -> None:
-    """Open a channel, send the topic, wait for the end, and print what was said."""
+    """Register three agents, let them talk, and print what was said."""
     hub = await Hub.open("memory://")  # a path or a database URL keeps it
     hc = HubClient(LocalLink(hub))
 
@@ -47,25 +67,12 @@ async def main() -> None:
         attach_plugin=False,
     )
 
-    graph = TransitionGraph.sequence([researcher.agent_id, writer.agent_id, editor.agent_id])
-    channel = await researcher.open(
-        type="workflow",
-        target=[writer.agent_id, editor.agent_id],
-        knobs={"graph": graph.to_dict()},
-    )
-    # This is the researcher's own turn: its model is not asked.
-    await channel.send("Topic: how do tides work?")
-
-    end = await researcher.wait_for_channel_event(
-        channel_id=channel.channel_id,
-        predicate=lambda e: e.event_type == EV_CHANNEL_CLOSED,
-        timeout=60,
-    )
+    channel = await talk(researcher, writer, editor)
     for envelope in await hub.read_wal(channel.channel_id):
         said = envelope.event_data.get("text") or envelope.event_data.get("body")
         if said:
             print(f"{hub.name_for(envelope.sender_id)}: {said}")
-    print(f"closed: {end.event_data['reason']}")
+    print(f"closed: {(await channel.info()).close_reason}")
 
     await hc.close()
     await hub.close()

@@ -46,8 +46,9 @@ async def drive_function(function: Callable[..., Any], turn: Turn) -> Reply:
     """One round of a function participant.
 
     A parameter named `turn`, or annotated with `Turn`, receives the turn; any other without a
-    default, or named `text`, the text of the message that it answers. It gives a text, a `Handoff`, a `Finish`, a `Reply`, or `None` for
-    a silent round. Functions that are not async run in a worker thread.
+    default, or named `text`, the text of the message that it answers. It gives a text, a
+    `Handoff`, a `Finish`, a `Reply`, or `None` for a silent round. Functions that are not async
+    run in a worker thread.
     """
     arguments = tuple(_argument(item, turn) for item in _parameters(function)[:1])
     if inspect.iscoroutinefunction(_inner(function)):
