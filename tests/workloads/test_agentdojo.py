@@ -42,14 +42,14 @@ def test_tools_are_what_their_authors_wrote(report: dict[str, Any]) -> None:
     assert report["differences"] == []
 
 
-@pytest.mark.parametrize("framework", ["ag2", "agno"])
+@pytest.mark.parametrize("framework", ["ag2", "agno", "langgraph"])
 def test_every_user_task_passes_its_own_checker(report: dict[str, Any], framework: str) -> None:
     """All 97 user tasks pass the suite's own checker through the framework."""
     run = report["frameworks"][framework]
     assert (len(run["tasks"]), run["passed"]) == (97, 97)
 
 
-@pytest.mark.parametrize("framework", ["ag2", "agno"])
+@pytest.mark.parametrize("framework", ["ag2", "agno", "langgraph"])
 def test_every_call_is_in_the_ledger(report: dict[str, Any], framework: str) -> None:
     """The 339 calls of the ground truth are in the ledger, all of them ended ok, over 97 runs."""
     ledger = report["frameworks"][framework]["ledger"]
@@ -57,7 +57,7 @@ def test_every_call_is_in_the_ledger(report: dict[str, Any], framework: str) -> 
     assert (ledger["calls"], ledger["calls_ok"], ledger["runs"]) == (339, 339, 97)
 
 
-@pytest.mark.parametrize("framework", ["ag2", "agno"])
+@pytest.mark.parametrize("framework", ["ag2", "agno", "langgraph"])
 def test_ledger_verifies(report: dict[str, Any], framework: str) -> None:
     """The ledger's chains verify after the run."""
     assert report["frameworks"][framework]["ledger"]["verified"] is True
@@ -66,8 +66,9 @@ def test_ledger_verifies(report: dict[str, Any], framework: str) -> None:
 def test_held_payment_waits_for_a_person(report: dict[str, Any]) -> None:
     """Each framework's payment is held in the inbox, and no money moves before a decision."""
     asked = report["held"]["ask"]
-    assert [len(asked["ag2"]), len(asked["agno"])] == [1, 1]
-    assert [asked["ag2_paid"], asked["agno_paid"]] == [0, 0]
+    names = ("ag2", "agno", "langgraph")
+    assert [len(asked[name]) for name in names] == [1, 1, 1]
+    assert [asked[f"{name}_paid"] for name in names] == [0, 0, 0]
 
 
 def test_approved_payment_runs_once_after_a_restart(report: dict[str, Any]) -> None:
@@ -75,4 +76,4 @@ def test_approved_payment_runs_once_after_a_restart(report: dict[str, Any]) -> N
     for call in report["held"]["resume"]["resumed"]:
         assert (call["paid"], call["paid_after_second_try"], call["checker"]) == (1, 1, True)
         assert call["second_try"].startswith("recorded result: ")
-    assert len(report["held"]["resume"]["resumed"]) == 2
+    assert len(report["held"]["resume"]["resumed"]) == 3

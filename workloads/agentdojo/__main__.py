@@ -1,4 +1,4 @@
-"""`python -m workloads.agentdojo`: every user task through AG2 and Agno, judged by its suite."""
+"""`python -m workloads.agentdojo`: every user task through each framework, judged by its suite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from agent_adapter import Executor, ToolRegistry, open_store
-from workloads.agentdojo import ag2_agent, agno_agent, ledger
+from workloads.agentdojo import ag2_agent, agno_agent, langgraph_agent, ledger
 from workloads.agentdojo.held import in_own_process
 from workloads.agentdojo.replay import replay_suites
 from workloads.agentdojo.report import FrameworkReport, Report, show
@@ -25,7 +25,11 @@ from workloads.agentdojo.suites import load_suites
 from workloads.agentdojo.tools import registry_of, suite_tools
 from workloads.agentdojo.unchanged import differences
 
-PLAYERS: dict[str, Player] = {"ag2": ag2_agent.play, "agno": agno_agent.play}
+PLAYERS: dict[str, Player] = {
+    "ag2": ag2_agent.play,
+    "agno": agno_agent.play,
+    "langgraph": langgraph_agent.play,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -44,10 +44,10 @@ async def run_step(step: str, url: str) -> dict[str, Any]:
 
 
 async def _ask(store: Store) -> dict[str, Any]:
-    """Both frameworks run the task; the payment of each is held and no account changes."""
+    """Each framework runs the task; the payment of each is held and no account changes."""
     registry, world, script = _prepare()
     seen: dict[str, Any] = {}
-    for name, play in {"ag2": _ask_ag2, "agno": _ask_agno}.items():
+    for name, play in ASKING.items():
         world = _world()
         with bound_environment(world.now):
             seen[name] = await play(script, registry, store)
@@ -77,6 +77,16 @@ async def _ask_agno(script: Script, registry: ToolRegistry, store: Store) -> lis
     except ApprovalPending as pending:
         return list(pending.ids)
     return []
+
+
+async def _ask_langgraph(script: Script, registry: ToolRegistry, store: Store) -> list[str]:
+    from workloads.agentdojo import langgraph_agent
+
+    port = DeferredApproval(store)
+    executor = Executor(registry, approval=port, store=store)
+    before = {record.id for record in await Inbox(store).list()}
+    await langgraph_agent.play(script, suite_tools(registry, SUITE), executor, approval=port)
+    return [record.id for record in await Inbox(store).list() if record.id not in before]
 
 
 async def _approve(store: Store) -> dict[str, Any]:
@@ -142,6 +152,9 @@ def _suites() -> dict[str, Any]:
 def _payments(world: World) -> int:
     return len(world.now.bank_account.transactions) - len(world.before.bank_account.transactions)
 
+
+ASKING = {"ag2": _ask_ag2, "agno": _ask_agno, "langgraph": _ask_langgraph}
+"""How each framework asks; the payment of each is held."""
 
 STEPS: dict[str, Callable[[Store], Awaitable[dict[str, Any]]]] = {
     "ask": _ask,

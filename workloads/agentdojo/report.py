@@ -11,7 +11,10 @@ from rich.table import Table
 
 from workloads.agentdojo.replay import TaskResult
 
-__all__ = ["RECORDED", "FrameworkReport", "Report", "show"]
+__all__ = ["HELD", "RECORDED", "FrameworkReport", "Report", "show"]
+
+HELD = ("ag2", "agno", "langgraph")
+"""The frameworks that hold a payment for a person."""
 
 RECORDED = "recorded result: "
 """How the answer to a second try begins when it came from the ledger."""
@@ -112,13 +115,15 @@ def _problems_of(framework: FrameworkReport) -> list[str]:
 def _held_problems(held: Mapping[str, Any]) -> list[str]:
     found = []
     asked, resumed = held["ask"], held["resume"]["resumed"]
-    for name in ("ag2", "agno"):
+    for name in HELD:
         if not asked[name]:
             found.append(f"held call: {name} left no record in the inbox")
         if asked[f"{name}_paid"]:
             found.append(f"held call: {name} paid before anybody approved")
-    if len(resumed) != 2 or len(held["approve"]["approved"]) != 2:
-        found.append(f"held call: {len(resumed)} payments were approved and resumed, not 2")
+    if (len(resumed), len(held["approve"]["approved"])) != (len(HELD), len(HELD)):
+        found.append(
+            f"held call: {len(resumed)} payments were approved and resumed, not {len(HELD)}"
+        )
     for call in resumed:
         if (call["paid"], call["paid_after_second_try"]) != (1, 1):
             found.append(f"held call: {call['id']} was paid {call['paid_after_second_try']} times")
@@ -181,7 +186,7 @@ def _cells(report: Report, suites: Sequence[str]) -> list[str]:
 
 def _show_held(console: Console, held: Mapping[str, Any]) -> None:
     console.print("One payment per framework held for a person, over three processes:")
-    for name in ("ag2", "agno"):
+    for name in HELD:
         records = ", ".join(held["ask"][name]) or "nothing"
         console.print(f"  process 1, {name}: held {records}; paid {held['ask'][f'{name}_paid']}")
     console.print(f"  process 2: approved {', '.join(held['approve']['approved'])}")
