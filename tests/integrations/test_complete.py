@@ -1,0 +1,123 @@
+"""What every integration consists of; each failure names the parts that one lacks."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from agent_adapter.integrations.base import IntegrationBase, ToolImporter
+from agent_adapter.integrations.discovery import available_integrations
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "agent_adapter" / "integrations"
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+WITHOUT_IMPORT = {
+    "generic": "its tools are ours",
+    "google_genai": "a declaration has no code, and its callables are plain functions",
+}
+"""Integrations without `import_tool`, and why."""
+
+WITHOUT_EXTRA = {"generic": "it needs no package; its clients bring their own"}
+"""Integrations without an extra, and why."""
+
+SHARED = {"base", "discovery"}
+"""Public modules that are no integration."""
+
+
+def names() -> list[str]:
+    """Every public module that is an integration, and every entry point."""
+    modules = {path.stem for path in PACKAGE.glob("[!_]*.py")} - SHARED
+    return sorted(modules | set(PROJECT["entry-points"]["agent_adapter.integrations"]))
+
+
+def _says(path: str, text: str) -> bool:
+    return re.search(text, (ROOT / path).read_text(), re.IGNORECASE) is not None
+
+
+def lacking(name: str) -> list[str]:
+    """The parts that the integration `name` lacks."""
+    files = {
+        "module": PACKAGE / f"{name}.py",
+        "contract test": ROOT / "tests" / "integrations" / f"test_{name}_contract.py",
+        "example": ROOT / "examples" / f"{name}_tools.py",
+        "page": ROOT / "docs" / "integrations" / f"{name}.md",
+    }
+    missing = [part for part, path in files.items() if not path.is_file()]
+    entries = PROJECT["entry-points"]["agent_adapter.integrations"]
+    claims = {
+        "extra": name.replace("_", "-") in PROJECT["optional-dependencies"]
+        or name in WITHOUT_EXTRA,
+        "entry point": entries.get(name) == f"agent_adapter.integrations.{name}:INTEGRATION",
+        "run of the example": _says("tests/examples/test_examples.py", f'"{name}_tools.py"'),
+        "line of the page's navigation": _says("mkdocs.yml", f"integrations/{name}.md"),
+        "change note": _noted(name),
+    }
+    missing += [part for part, there in claims.items() if not there]
+    integration = available_integrations().get(name)
+    if integration is None:
+        return [*missing, "discovery"]
+    if not isinstance(integration, ToolImporter) and name not in WITHOUT_IMPORT:
+        missing.append("import_tool, or a reason in WITHOUT_IMPORT")
+    return missing
+
+
+def _noted(name: str) -> bool:
+    notes = [ROOT / "CHANGELOG.md", *(ROOT / "changelog.d").glob("*.*.md")]
+    spoken = _versions().TITLES.get(name, name).replace(" ", r"\s")
+    return any(re.search(rf"\b{spoken}\b", note.read_text(), re.IGNORECASE) for note in notes)
+
+
+@pytest.mark.parametrize("name", names())
+def test_integration_lacks_nothing(name: str) -> None:
+    """Module, extra, entry point, contract test, example, page, change note, importer."""
+    assert lacking(name) == []
+
+
+def test_lacking_names_what_is_not_there() -> None:
+    """An integration of which there is nothing lacks everything."""
+    assert {"module", "extra", "entry point", "example", "page", "discovery"} <= set(
+        lacking("nothing-of-the-kind")
+    )
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_IMPORT))
+def test_reason_against_an_importer_is_needed(name: str) -> None:
+    """A reason goes when the importer comes."""
+    assert not isinstance(available_integrations()[name], ToolImporter)
+
+
+@pytest.mark.parametrize("name", names())
+def test_integration_names_itself(name: str) -> None:
+    """Name, extra and what must be importable."""
+    integration: Any = available_integrations()[name]
+    assert isinstance(integration, IntegrationBase)
+    assert integration.name == name
+    assert integration.extra == (None if name in WITHOUT_EXTRA else name.replace("_", "-"))
+    assert bool(integration.requires) == (name not in WITHOUT_EXTRA)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.name)
+def test_module_is_small(path: Path) -> None:
+    """No module of an integration passes 300 lines."""
+    assert len(path.read_text().splitlines()) <= 300
+
+
+def _versions() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("versions", ROOT / "tools" / "versions.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_readme_shows_the_versions_of_the_extras() -> None:
+    """The table is what `python tools/versions.py` prints."""
+    assert _versions().table(PROJECT) in (ROOT / "README.md").read_text()
