@@ -407,11 +407,15 @@ class Hub(HubIdentities, HubTurns, HubTime):
     async def _admitted(self, envelope: Envelope, sender: Identity, *, in_turn: bool) -> Envelope:
         cached = self._board.cached(envelope.channel_id)
         known = cached or await self._board.known(envelope.channel_id)
-        ids = known.metadata.participant_ids()
-        found = [self._directory.find(item) for item in ids if item != envelope.sender_id]
-        others = [item for item in found if item is not None]
+        find = self._directory.find
+        others = [
+            identity
+            for participant in known.metadata.participants
+            if participant.agent_id != sender.agent_id
+            and (identity := find(participant.agent_id)) is not None
+        ]
         return self.admission.check_post(
-            envelope, sender, others, self._board.pending(ids), in_turn=in_turn
+            envelope, sender, others, self._board.waiting, in_turn=in_turn
         )
 
 

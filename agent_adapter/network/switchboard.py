@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from agent_adapter.core.errors import AgentAdapterError, StoreError
+from agent_adapter.core.errors import AgentAdapterError, NotFoundError, StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.flow.envelope import Envelope, is_turn, visible_to
 from agent_adapter.network import log
@@ -30,6 +29,24 @@ ChannelOperation = Callable[[Transaction, Known | None], Any]
 
 _KEPT_CHANNELS = 4096
 _log = logging.getLogger("agent_adapter.network")
+
+
+class _Waiting(Mapping[str, int]):
+    """How many messages wait for each participant, counted when it is asked for."""
+
+    def __init__(self, outboxes: Mapping[str, Outbox], missed: Mapping[str, int]) -> None:
+        self._outboxes = outboxes
+        self._missed = missed
+
+    def __getitem__(self, agent_id: str) -> int:
+        outbox = self._outboxes.get(agent_id)
+        return self._missed.get(agent_id, 0) if outbox is None else outbox.messages
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._outboxes, **self._missed})
+
+    def __len__(self) -> int:
+        return len({**self._outboxes, **self._missed})
 
 
 class Switchboard:
@@ -54,9 +71,10 @@ class Switchboard:
         self._context = context
         self._offer = offer
         self._known: OrderedDict[str, Known] = OrderedDict()
-        self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._locks: dict[str, asyncio.Lock] = {}
         self._outboxes: dict[str, Outbox] = {}
         self._missed: dict[str, int] = {}
+        self.waiting = _Waiting(self._outboxes, self._missed)
         self._tasks: set[asyncio.Task[None]] = set()
         self._watchers: dict[str, list[asyncio.Future[Known]]] = {}
 
@@ -99,6 +117,9 @@ class Switchboard:
                 # What was asked for may have been done, or will be.
                 self._look_again(channel_id, None if cached is None else cached.seq)
                 raise
+            except NotFoundError:
+                self._locks.pop(channel_id, None)
+                raise
             if type(result) is Change:
                 self.tell(result)
             return result
@@ -122,10 +143,12 @@ class Switchboard:
         channel_id, known = change.channel_id, change.known
         if known.metadata.state.is_terminal:
             self._known.pop(channel_id, None)
+            self._locks.pop(channel_id, None)
         else:
             self._known[channel_id] = known
             if len(self._known) > _KEPT_CHANNELS:
-                self._known.popitem(last=False)
+                oldest, _ = self._known.popitem(last=False)
+                self._locks.pop(oldest, None)
         for envelope in change.envelopes:
             self._deliver(envelope, known)
         for row in change.due:
@@ -173,10 +196,6 @@ class Switchboard:
         """Ids of those who are attached."""
         return list(self._outboxes)
 
-    def pending(self, agent_ids: Iterable[str]) -> dict[str, int]:
-        """How many messages wait for each of these participants."""
-        return {agent_id: self._waiting(agent_id) for agent_id in agent_ids}
-
     def spawn(self, work: Callable[[], Any]) -> asyncio.Task[None]:
         """A task in the hub's own context, kept until it ends."""
         task: asyncio.Task[None] = asyncio.create_task(work(), context=self._context.copy())
@@ -198,10 +217,6 @@ class Switchboard:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._known.clear()
-
-    def _waiting(self, agent_id: str) -> int:
-        outbox = self._outboxes.get(agent_id)
-        return self._missed.get(agent_id, 0) if outbox is None else outbox.messages
 
     def _deliver(self, envelope: Envelope, known: Known) -> None:
         for participant in known.metadata.participants:
