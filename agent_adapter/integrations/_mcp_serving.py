@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import hmac
 import ipaddress
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -106,14 +107,22 @@ async def serve_http(
 
     app = mcp_http_app(server, host=host, verifier=verifier)
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", ws="none")
-    socket = config.bind_socket()
-    if on_start is not None:
-        shown = f"[{host}]" if ":" in host else host
-        on_start(f"http://{shown}:{socket.getsockname()[1]}/mcp")
+    bound = config.bind_socket()
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{bound.getsockname()[1]}/mcp"
+
+    class Announced(uvicorn.Server):
+        """Says where it is once it listens; before that a client would be refused."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started and on_start is not None:
+                on_start(url)
+
     try:
-        await uvicorn.Server(config).serve(sockets=[socket])
+        await Announced(config).serve(sockets=[bound])
     finally:
-        socket.close()
+        bound.close()
 
 
 async def serve_stdio(server: Server[Any]) -> None:
