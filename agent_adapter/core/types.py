@@ -36,7 +36,8 @@ class ApprovalDecision:
     """What a reviewer said about one call; made by `approve`, `deny` or `pending`.
 
     `arguments` are the reviewer's edits: `None` leaves the call as it was asked. `record_id` and
-    `expires_at` (seconds since the epoch) belong to decisions kept in a store. `stamp` is set by
+    `expires_at` (seconds since the epoch) belong to decisions kept in a store, as does `signature`,
+    the reviewer's own where they gave one. `stamp` is set by
     this library's ports and ties the decision to the one call they were asked about.
     """
 
@@ -47,6 +48,7 @@ class ApprovalDecision:
     decided_at: float | None = None
     record_id: str | None = None
     expires_at: float | None = None
+    signature: str | None = field(default=None, repr=False)
     stamp: object | None = field(default=None, repr=False, compare=False)
 
     @classmethod

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec.approval.binding import stamped
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.store import approvals
 from agent_adapter.store.approvals import Refusal, Terms
 from agent_adapter.store.base import Operation, Row, Store, Transaction
+
+if TYPE_CHECKING:
+    from agent_adapter.exec.approval.signing import Signers
 
 __all__ = ["DeferredApproval", "decision_of"]
 
@@ -24,7 +31,8 @@ class DeferredApproval:
 
     `wait` is how many seconds a call waits for the decision before it is pending.
     `decide_within` and `use_within` are the seconds until an undecided record and an unused
-    approval expire.
+    approval expire. With `require_signed` an approval counts only if one of `reviewers` signed it:
+    their names, each with its public key (`ed25519:…`, as `agent-adapter keys create` writes it).
     """
 
     def __init__(
@@ -34,10 +42,15 @@ class DeferredApproval:
         *,
         decide_within: float = 3600.0,
         use_within: float = 600.0,
+        require_signed: bool = False,
+        reviewers: Mapping[str, str | bytes] | None = None,
     ) -> None:
         self.store = store
         self._wait = wait
-        self._terms = Terms(decide_within=decide_within, use_within=use_within)
+        self._terms = Terms(
+            decide_within=decide_within, use_within=use_within, signed=require_signed
+        )
+        self.signers = _signers(require_signed, reviewers, use_within)
 
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
         """The decision of this call's record; pending while nobody has decided it."""
@@ -47,6 +60,10 @@ class DeferredApproval:
         )
         if not isinstance(row, Refusal) and row["state"] == "pending" and self._wait > 0:
             row = await self._decided(row)
+        if self.signers is not None and not isinstance(row, Refusal):
+            problem = _unsigned(self.signers, row, request)
+            if problem is not None:
+                return ApprovalDecision.deny(reason=problem, record_id=row["id"])
         return stamped(decision_of(row), request)
 
     async def _decided(self, row: Row) -> Row:
@@ -60,6 +77,34 @@ class DeferredApproval:
         return row
 
 
+def _signers(
+    required: bool, reviewers: Mapping[str, str | bytes] | None, use_within: float
+) -> Signers | None:
+    if not required:
+        if reviewers is not None:
+            raise ToolDefinitionError(
+                "DeferredApproval(reviewers=…) pins keys: say require_signed=True with it"
+            )
+        return None
+    from agent_adapter.exec.approval.signing import Signers
+
+    return Signers(reviewers or {}, use_within=use_within)
+
+
+def _unsigned(signers: Signers, row: Row, request: ApprovalRequest) -> str | None:
+    """Why an approval is not signed, or signed for something other than this call."""
+    from agent_adapter.exec.approval.signing import same_arguments
+
+    if row["state"] not in ("approved", "taken"):
+        return None
+    problem = signers.problem(row)
+    # Another digest is a value that changes with every validation: what was shown is run instead.
+    other = row["digest"] == request.digest and not same_arguments(row, request.arguments)
+    if problem is None and (row["tool"] != request.tool or other):
+        problem = f"approval {row['id']} shows another call than the one that would run"
+    return problem
+
+
 def decision_of(row: Row | Refusal) -> ApprovalDecision:
     """What a record, or the refusal to file one, says."""
     if isinstance(row, Refusal):
@@ -69,7 +114,8 @@ def decision_of(row: Row | Refusal) -> ApprovalDecision:
         return ApprovalDecision.deny(**known)
     if row["state"] in ("approved", "taken"):
         edited = json.loads(row["edited"]) if row["edited"] is not None else None
-        return ApprovalDecision.approve(arguments=edited, **known)
+        approved = ApprovalDecision.approve(arguments=edited, **known)
+        return dataclasses.replace(approved, signature=row["signature"])
     if row["state"] == "expired":
         return ApprovalDecision.deny(reason=f"approval {row['id']} expired")
     return ApprovalDecision.pending(row["id"], expires_at=row["decide_by"])

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from agent_adapter.core.errors import AgentAdapterError
+from agent_adapter.exec.approval.signing import ReviewerKey
 from agent_adapter.store import approvals
-from agent_adapter.store.approvals import Refusal
+from agent_adapter.store.approvals import Refusal, Seen
 from agent_adapter.store.base import Row, Store, Transaction
 
-__all__ = ["ApprovalRecord", "Inbox"]
+__all__ = ["ApprovalRecord", "Inbox", "record_of"]
+
+_LIMITS = {"pending": "decide_by", "approved": "use_by"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +23,9 @@ class ApprovalRecord:
     """One question to a person as it stands; times are seconds since the epoch.
 
     `arguments` is what will run, whole, secrets masked; `shown` is the same as text in which
-    invisible characters are visible. `edited` is what a reviewer put in its place.
+    invisible characters are visible. `edited` is what a reviewer put in its place. `digest` and
+    `version` say what a reviewer has in front of them: a word on the record may carry them, and
+    counts only while they are true. `signed` says that only a signed word counts.
     """
 
     id: str
@@ -47,6 +52,18 @@ class ApprovalRecord:
     reviewer: str | None
     reason: str | None
     votes_needed: int
+    digest: str = ""
+    version: str = ""
+    fingerprint: str = ""
+    requester: str | None = None
+    effects: str = "write"
+    attempt: int = 1
+    signed: bool = False
+
+    @property
+    def seen(self) -> Seen:
+        """What a reviewer who looks at this record has seen."""
+        return Seen(digest=self.digest, version=self.version)
 
 
 class Inbox:
@@ -61,27 +78,40 @@ class Inbox:
         self._tenant = tenant
 
     async def list(
-        self, state: str | None = "pending", *, limit: int = 100
+        self,
+        state: str | None = "pending",
+        *,
+        limit: int = 100,
+        after: float | None = None,
+        newest_first: bool = False,
     ) -> list[ApprovalRecord]:
-        """Records in that state (`None`: in any), oldest first."""
+        """Records in that state (`None`: in any), oldest first or newest first.
+
+        `after` goes on behind the record that was filed at that time.
+        """
         where: dict[str, Any] = {"tenant": self._tenant}
         if state is not None:
             where["state"] = state
-        rows = await self._store.read(
-            lambda tx: [
-                _as_of(tx, row)
-                for row in tx.select("approvals", where, order_by="created_at", limit=limit)
-            ]
-        )
-        return [_record(row) for row in rows if state is None or row["state"] == state]
+        if after is not None:
+            where["created_at <" if newest_first else "created_at >"] = after
+
+        def op(tx: Transaction) -> list[ApprovalRecord]:
+            timed = _LIMITS.get(state or "")
+            still = where if timed is None else where | {f"{timed} >=": tx.now}
+            rows = tx.select(
+                "approvals", still, order_by="created_at", descending=newest_first, limit=limit
+            )
+            return [record_of(tx, row) for row in rows]
+
+        return await self._store.read(op)
 
     async def get(self, id: str) -> ApprovalRecord:
         """The record; an error that does not tell a foreign one from none."""
         tenant = self._tenant
-        row = await self._store.read(lambda tx: _shown(tx, id, tenant))
-        if row is None:
+        record = await self._store.read(lambda tx: _shown(tx, id, tenant))
+        if record is None:
             raise AgentAdapterError(f"no approval {id}; `agent-adapter approvals list` shows all")
-        return _record(row)
+        return record
 
     async def approve(
         self,
@@ -90,23 +120,69 @@ class Inbox:
         reviewer: str,
         reason: str | None = None,
         arguments: Mapping[str, Any] | None = None,
+        key: ReviewerKey | None = None,
+        seen: Seen | None = None,
     ) -> ApprovalRecord:
-        """Let the call run, with `arguments` in place of its own where given."""
-        edited = None if arguments is None else _as_json(id, arguments)
-        if edited is not None and not (await self.get(id)).edits_allowed:
-            raise AgentAdapterError(f"approval {id}: the framework that asked cannot apply edits")
-        return await self._decide(id, "approved", reviewer, reason, edited)
+        """Let the call run, with `arguments` in place of its own where given, signed with `key`."""
+        record = await self.decide(
+            id,
+            "approved",
+            reviewer=reviewer,
+            reason=reason,
+            arguments=arguments,
+            key=key,
+            seen=seen,
+        )
+        return _unless_refused(record)
 
-    async def deny(self, id: str, *, reviewer: str, reason: str | None = None) -> ApprovalRecord:
+    async def deny(
+        self,
+        id: str,
+        *,
+        reviewer: str,
+        reason: str | None = None,
+        key: ReviewerKey | None = None,
+        seen: Seen | None = None,
+    ) -> ApprovalRecord:
         """Refuse the call; the same call of the same run is not asked about again."""
-        return await self._decide(id, "denied", reviewer, reason, None)
+        record = await self.decide(
+            id, "denied", reviewer=reviewer, reason=reason, key=key, seen=seen
+        )
+        return _unless_refused(record)
 
-    async def _decide(
-        self, id: str, verdict: str, reviewer: str, reason: str | None, edited: str | None
-    ) -> ApprovalRecord:
+    async def decide(
+        self,
+        id: str,
+        verdict: Literal["approved", "denied"],
+        *,
+        reviewer: str,
+        reason: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        key: ReviewerKey | None = None,
+        seen: Seen | None = None,
+    ) -> ApprovalRecord | Refusal:
+        """Record one reviewer's word, or say why it does not count; then nothing was changed.
+
+        `key` signs it. With `seen` it counts only for the record as the reviewer saw it.
+        """
         tenant = self._tenant
-        row = await self._store.write(
-            lambda tx: approvals.decide(
+        edited = None if arguments is None else _as_json(id, arguments)
+        row = await self._store.read(lambda tx: approvals.get(tx, id, tenant))
+        if row is None:
+            return Refusal(reason=f"no approval {id}")
+        if edited is not None and not json.loads(row["request"]).get("edits_allowed"):
+            return Refusal(
+                reason=f"approval {id}: the framework that asked cannot apply edits",
+                state=row["state"],
+            )
+        signature = None
+        if key is not None:
+            signature = key.sign(row, verdict=verdict, reviewer=reviewer, edited=edited)
+            # What was signed is what was read; anything else must not be decided with it.
+            seen = seen or Seen(digest=row["digest"], version=approvals.version_of(row))
+
+        def op(tx: Transaction) -> ApprovalRecord | Refusal:
+            decided = approvals.decide(
                 tx,
                 id,
                 verdict=verdict,
@@ -114,11 +190,18 @@ class Inbox:
                 reason=reason,
                 edited=edited,
                 tenant=tenant,
+                seen=seen,
+                signature=signature,
             )
-        )
-        if isinstance(row, Refusal):
-            raise AgentAdapterError(f"{row.reason}; nothing was changed")
-        return _record(row)
+            return decided if isinstance(decided, Refusal) else record_of(tx, decided)
+
+        return await self._store.write(op)
+
+
+def _unless_refused(record: ApprovalRecord | Refusal) -> ApprovalRecord:
+    if isinstance(record, Refusal):
+        raise AgentAdapterError(f"{record.reason}; nothing was changed")
+    return record
 
 
 def _as_json(id: str, arguments: Mapping[str, Any]) -> str:
@@ -130,22 +213,18 @@ def _as_json(id: str, arguments: Mapping[str, Any]) -> str:
         ) from exc
 
 
-def _shown(tx: Transaction, id: str, tenant: str) -> Row | None:
+def _shown(tx: Transaction, id: str, tenant: str) -> ApprovalRecord | None:
     row = approvals.get(tx, id, tenant)
-    return None if row is None else _as_of(tx, row)
+    return None if row is None else record_of(tx, row)
 
 
-def _as_of(tx: Transaction, row: Row) -> Row:
-    """The row with the state that its times give it now; reading writes nothing."""
-    limit = {"pending": row["decide_by"], "approved": row["use_by"]}.get(row["state"])
-    return row | {"state": "expired"} if limit is not None and tx.now > limit else row
-
-
-def _record(row: Row) -> ApprovalRecord:
+def record_of(tx: Transaction, stored: Row) -> ApprovalRecord:
+    """The record that a row of the table of approvals is, as it stands now."""
+    row = approvals.as_of(tx, stored)
     seen = json.loads(row["request"])
     same = (
         "id state tool run_id thread_id call_key principal created_at decide_by decided_at use_by"
-        " taken_at reviewer reason votes_needed"
+        " taken_at reviewer reason votes_needed digest fingerprint requester"
     )
     return ApprovalRecord(
         **{name: row[name] for name in same.split()},
@@ -158,4 +237,8 @@ def _record(row: Row) -> ApprovalRecord:
         taint=tuple(seen.get("taint", ())),
         earlier=tuple(seen.get("earlier", ())),
         edits_allowed=bool(seen.get("edits_allowed", False)),
+        version=approvals.version_of(stored),
+        effects=seen.get("effects", "write"),
+        attempt=seen.get("attempt", 1),
+        signed=bool(seen.get("signed", False)),
     )

@@ -73,6 +73,7 @@ class PolicyApproval:
         self._rules = tuple(_rule(rule) for rule in rules)
         self._otherwise = otherwise
         self.store = getattr(otherwise, "store", None)
+        self.signers = getattr(otherwise, "signers", None)
 
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
         """What the rules say, or the port behind them."""

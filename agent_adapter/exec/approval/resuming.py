@@ -18,6 +18,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec import replay
 from agent_adapter.exec.approval import step
 from agent_adapter.exec.approval.deferred import decision_of
+from agent_adapter.exec.approval.signing import same_arguments
 from agent_adapter.exec.around import AROUND
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import has_mask
@@ -27,6 +28,7 @@ from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.identity import look_up
 
 if TYPE_CHECKING:
+    from agent_adapter.exec.approval.signing import Signers
     from agent_adapter.exec.executor import Executor
 
 __all__ = ["resumed"]
@@ -64,8 +66,23 @@ async def resumed(executor: Executor, record_id: str, tenant: str) -> Call | Rec
     call.values = spec.validate(call.given)
     if call.digest != row["digest"]:
         raise ApprovalDenied(f"the arguments of {record_id} no longer read as they were shown")
+    _refuse_unsigned(executor, row, call)
     await step.accept(call, decision_of(row))
     return call
+
+
+def _refuse_unsigned(executor: Executor, row: Row, call: Call) -> None:
+    """Where signed approvals are demanded: one that bears none, or shows another call."""
+    signers: Signers | None = getattr(executor.approval, "signers", None)
+    if signers is None:
+        return
+    problem = signers.problem(row)
+    if problem is None and (
+        row["tool"] != call.spec.name or not same_arguments(row, call.arguments)
+    ):
+        problem = f"approval {row['id']} shows another call than the one that would run"
+    if problem is not None:
+        raise ApprovalDenied(f"{call.spec.name} was not run: {problem}")
 
 
 def _as_asked(executor: Executor, spec: ToolSpec, row: Row, seen: dict[str, Any]) -> Call:
@@ -111,9 +128,6 @@ def _context(row: Row, seen: dict[str, Any]) -> ToolContext:
 def _as_it_stands(record_id: str, tenant: str) -> Any:
     def op(tx: Transaction) -> Row | None:
         row = approvals.get(tx, record_id, tenant)
-        if row is None:
-            return None
-        limit = {"pending": row["decide_by"], "approved": row["use_by"]}.get(row["state"])
-        return row | {"state": "expired"} if limit is not None and tx.now > limit else row
+        return None if row is None else approvals.as_of(tx, row)
 
     return op

@@ -15,6 +15,7 @@ from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import hooks, taint
 from agent_adapter.exec.approval.binding import counts, request_of
+from agent_adapter.exec.approval.signing import same_arguments
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import has_mask, unmasked
 from agent_adapter.exec.price import price
@@ -131,7 +132,7 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
         raise ApprovalDenied(f"{name}: the reviewer's edits cannot be applied here")
     call.decision = decision
     if decision.record_id is not None and not call.spec.plain and not call.spec.secrets:
-        await _return_to_record(call, decision.record_id)
+        await _return_to_record(call, decision)
     asked_digest, asked_key = call.digest, call.key()
     if decision.arguments is not None:
         call.rebind(call.spec.validate(unmasked(call, decision.arguments)))
@@ -153,12 +154,14 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
             principal=call.ctx.principal,
             fingerprint=call.spec.fingerprint,
             digest=asked_digest,
+            signature=decision.signature,
         )
 
 
-async def _return_to_record(call: Call, record_id: str) -> None:
+async def _return_to_record(call: Call, decision: ApprovalDecision) -> None:
     """Run what was shown: values that change with every validation are taken from the record."""
     tenant = call.ctx.tenant
+    record_id = decision.record_id or ""
     records = call.records or call.executor.store
     row = await records.read(lambda tx: approvals.get(tx, record_id, tenant))
     if row is None or row["payload"] is None or row["digest"] == call.digest:
@@ -169,6 +172,11 @@ async def _return_to_record(call: Call, record_id: str) -> None:
     values = call.spec.validate(shown)
     if call.digest_of(values) == row["digest"]:
         call.rebind(values)
+        if decision.signature is not None and not same_arguments(row, call.arguments):
+            raise ApprovalDenied(
+                f"{call.spec.name} was not run: approval {record_id} shows another call than the"
+                " one that would run"
+            )
 
 
 async def agree_to_repeat(call: Call, reason: str) -> None:
