@@ -161,6 +161,7 @@ class _NativeCall:
     context: Context
     outcome: Any = None
     value: Any = None
+    failed: bool = False
     passing: BaseException | None = None
 
 
@@ -181,8 +182,9 @@ async def _governed(executor: Any, call_next: Any, event: ToolCallEvent, context
     except Exception as exc:
         if native.passing is not None:
             raise native.passing from None
-        # What the native tool raised is shown to the model as AG2 shows it.
-        return native.outcome if native.outcome is not None else failure(event, exc)
+        # What the native tool raised is shown to the model as AG2 shows it; what a guard raised
+        # afterwards takes the place of the tool's result.
+        return native.outcome if native.failed else failure(event, exc)
     finally:
         _UNDER_WAY.reset(token)
     if native.outcome is not None and value is native.value:
@@ -218,6 +220,7 @@ async def _run_native(**arguments: Any) -> Any:
         raise
     native.outcome = outcome
     if isinstance(outcome, ToolErrorEvent):
+        native.failed = True
         raise _refused(outcome.error) or outcome.error
     result = getattr(outcome, "result", None)
     native.value = outcome if result is None else value_of(result)

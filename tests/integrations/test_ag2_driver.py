@@ -168,6 +168,19 @@ async def test_a_handoff_to_nobody_is_an_error_for_the_model() -> None:
     assert (port.body, port.routing) == ("sorry", {"kind": "text"})
 
 
+async def test_a_native_handoff_to_nobody_is_an_error_too() -> None:
+    """AG2's own `Handoff` to a stranger is withheld in the round, and routes nothing."""
+    desk = Desk(_call("stray"), "sorry", raise_tool_errors=False)
+
+    @desk.agent.tool
+    def stray() -> ag2_network.Handoff:
+        """Strays."""
+        return ag2_network.Handoff(target="zoe")
+
+    port = await desk.round()
+    assert (port.body, port.routing) == ("sorry", {"kind": "text"})
+
+
 async def test_a_failing_tool_does_not_route() -> None:
     """A native error is shown to the model as AG2 shows it, and its call is no routing call."""
     desk = Desk(_call("fail", '{"number": 1}'), "it failed", raise_tool_errors=False)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import agent_adapter as aa
+from agent_adapter.integrations import discovery
 from agent_adapter.network.drivers import driver_for
 from agent_adapter.network.rounds import run_round
 from agent_adapter.network.turn import Reply, Turn
@@ -123,3 +124,25 @@ async def test_a_stranger_cannot_take_part() -> None:
     """An object that nobody drives is refused, with what can take part."""
     with pytest.raises(aa.NetworkError, match="people join with register_human"):
         driver_for(object())
+
+
+async def test_a_plug_in_can_drive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An integration with `drives` and `drive` runs the rounds of its own agents."""
+
+    class Robot:
+        """An agent of some framework."""
+
+    class Robots:
+        """Its integration, as far as rounds need it."""
+
+        def drives(self, agent: Any) -> bool:
+            """Robots only."""
+            return isinstance(agent, Robot)
+
+        async def drive(self, agent: Any, turn: Any) -> Reply:
+            """Beeps."""
+            return Reply(f"beep: {turn.input_text}")
+
+    found = discovery._Found(integrations={"robots": Robots()}, skipped={})  # type: ignore[dict-item]  # a part of one
+    monkeypatch.setattr(discovery, "_cache", found)
+    assert (await _round(Robot())).body == "beep: [bob]: hello"
