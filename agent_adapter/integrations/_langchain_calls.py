@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -14,29 +14,32 @@ if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.exec.gate import Grant
 
-__all__ = ["GRANTED", "Granted", "Native", "native_of"]
+__all__ = ["GRANTED", "Granted", "Native", "native_of", "told_apart"]
 
 
 class Native:
     """The native ids of one call; the same again when a node runs again.
 
     `run_id` is what survives a pause: the thread, else the run of the graph, else the task.
+    `pausable` is whether a graph with a checkpointer runs the call, so that it can pause and go on.
     """
 
-    __slots__ = ("call_id", "run_id", "task_id", "thread_id")
+    __slots__ = ("call_id", "pausable", "run_id", "task_id", "thread_id")
 
     def __init__(
-        self, call_id: str, run_id: str | None, thread_id: str | None, task_id: str | None
+        self,
+        call_id: str,
+        run_id: str | None,
+        thread_id: str | None,
+        task_id: str | None,
+        *,
+        pausable: bool,
     ) -> None:
         self.call_id = call_id
         self.run_id = run_id
         self.thread_id = thread_id
         self.task_id = task_id
-
-    @property
-    def pausable(self) -> bool:
-        """Whether a graph with a checkpointer runs the call, so that it can pause and go on."""
-        return self.task_id is not None and self.thread_id is not None
+        self.pausable = pausable
 
     def context(self, bound_by: str, *, reexecutes: bool = True) -> ToolContext:
         """A fresh context for this call; a gate and its tool need one each."""
@@ -52,13 +55,14 @@ def native_of(
     info = getattr(runtime, "execution_info", None)
     if info is not None:
         thread_id, run_id, task_id = info.thread_id, info.run_id, info.task_id
-        call_id = _told_apart(call_id, runtime.state)
+        call_id = told_apart(call_id, _messages(runtime.state))
     else:
         thread_id, run_id, task_id = _configured(config, "thread_id"), None, None
     run_id = thread_id or run_id
     if run_id is None and AROUND.get() is None:  # a run scope gives its own
         run_id = task_id or new_id("run")
-    return Native(call_id or new_id("call"), run_id, thread_id, task_id)
+    pausable = task_id is not None and thread_id is not None and _checkpointed(runtime.config)
+    return Native(call_id or new_id("call"), run_id, thread_id, task_id, pausable=pausable)
 
 
 def _configured(config: Mapping[str, Any] | None, key: str) -> str | None:
@@ -66,7 +70,13 @@ def _configured(config: Mapping[str, Any] | None, key: str) -> str | None:
     return None if value is None else str(value)
 
 
-def _told_apart(call_id: str | None, state: Any) -> str | None:
+def _checkpointed(config: Mapping[str, Any]) -> bool:
+    # A thread may be named where nothing is kept; where LangGraph renames this, it is believed.
+    found = (config.get("configurable") or {}).get("__pregel_checkpointer", True)
+    return found is not None and found is not False
+
+
+def told_apart(call_id: str | None, messages: Sequence[Any]) -> str | None:
     """The call's id, with its message's where an earlier message of the thread used the same one.
 
     Models reuse call ids; a node that runs again finds the same messages, so this is stable.
@@ -74,7 +84,7 @@ def _told_apart(call_id: str | None, state: Any) -> str | None:
     if call_id is None:
         return None
     latest: Any = None
-    for message in reversed(_messages(state)):
+    for message in reversed(messages):
         calls = getattr(message, "tool_calls", None)
         if not calls or all(call["id"] != call_id for call in calls):
             continue

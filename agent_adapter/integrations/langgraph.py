@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
     from langgraph.types import Command, Interrupt
 
-    from agent_adapter.core.ports import ApprovalPort, ToolRunner
+    from agent_adapter.core.ports import ApprovalPort, ToolRunner, TurnView
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
+    from agent_adapter.flow.reply import Reply
 
 __all__ = [
     "INTEGRATION",
@@ -126,6 +127,19 @@ class LangGraphIntegration(IntegrationBase):
         runtime = getattr(native, "runtime", native)
         call_id = super().bind_context(getattr(native, "tool_call", native)).call_id
         return native_of(call_id, runtime).context(self.name)
+
+    def drives(self, agent: Any) -> bool:
+        """Whether `agent` is a compiled graph; what LangChain's `create_agent` gives is one."""
+        from agent_adapter.integrations import _langgraph_driver
+
+        return _langgraph_driver.drives(agent)
+
+    async def drive(self, agent: Any, turn: TurnView) -> Reply:
+        """One round of a compiled graph whose state has `messages`."""
+        from agent_adapter.integrations import _langgraph_driver
+
+        _check_langgraph()
+        return await _langgraph_driver.drive(agent, turn)
 
     def import_tool(self, native: Any, **policy: Any) -> ToolSpec:
         """A LangChain tool as a spec; untrusted and egress unless `policy` says otherwise."""

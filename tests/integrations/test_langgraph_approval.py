@@ -279,14 +279,15 @@ async def test_the_executors_port_pauses_a_graph_too() -> None:
     assert shop.refunds == [REFUND]
 
 
-async def test_without_a_checkpointer_the_run_ends() -> None:
+@pytest.mark.parametrize("config", [None, thread()])
+async def test_without_a_checkpointer_the_run_ends(config: Any) -> None:
     """A graph that cannot pause raises `ApprovalPending` with the record to decide."""
     waiting = Waiting()
     tools = langgraph_tools(
         waiting.shop.registry, executor=waiting.shop.executor, approval=waiting.port
     )
     with pytest.raises(aa.ApprovalPending) as caught:
-        await run(graph_of(tools, [CALL]))
+        await run(graph_of(tools, [CALL]), config)
     assert caught.value.ids == tuple(r.id for r in await waiting.inbox.list())
     assert not waiting.shop.ran
 
@@ -397,3 +398,41 @@ async def test_a_command_to_the_parent_graph_passes() -> None:
     tools = langgraph_tools(registry, executor=executor)
     output = await run(graph_of(tools, [("c1", "transfer", {})]))
     assert answers(output)["c1"].content == "handed over"
+
+
+async def test_a_read_tool_may_ask_the_graphs_user() -> None:
+    """`interrupt` inside of a tool that only reads leaves the node, and gives what it is told."""
+    registry = aa.ToolRegistry()
+
+    @registry.tool(effects="read")
+    async def colour() -> str:
+        """Asks for a colour."""
+        return str(interrupt("which?"))
+
+    tools = langgraph_tools(registry, executor=aa.Executor(registry))
+    graph = graph_of(tools, [("c1", "colour", {})], saver=saver())
+    output = await run(graph, thread())
+    assert [item.value for item in output["__interrupt__"]] == ["which?"]
+    output = await graph.ainvoke(resume("red"), thread())
+    assert json.loads(answers(output)["c1"].content) == "red"
+
+
+async def test_no_setting_of_the_node_shows_a_foreign_exception() -> None:
+    """`handle_tool_errors=True` shows a model `repr(exc)`: there is nothing foreign in it."""
+    registry = aa.ToolRegistry()
+
+    @registry.tool(effects="read")
+    async def broken() -> str:
+        """Breaks."""
+        raise RuntimeError("secret")
+
+    class Foreign:
+        async def run_spec(self, *args: Any, **options: Any) -> Any:
+            raise LookupError("secret")
+
+    for executor in (aa.Executor(registry), Foreign()):
+        tools = langgraph_tools(registry, executor=executor)
+        node = ToolNode(tools, handle_tool_errors=True)
+        output = await run(graph_of([], [("c1", "broken", {})], node=node))
+        assert "secret" not in str(answers(output)["c1"].content)
+        assert error_of(output)["kind"] == "tool-failed"
