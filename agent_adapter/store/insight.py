@@ -1,0 +1,276 @@
+"""Read-only operations for people who look: runs, their calls, tools, and how the store is.
+
+Lists are paged by an index: a page costs what it shows, however much there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent_adapter.store import ledger
+from agent_adapter.store.base import Row, Transaction
+
+__all__ = [
+    "CallReport",
+    "Page",
+    "RunLine",
+    "ToolUse",
+    "call_report",
+    "call_rows",
+    "health",
+    "paged",
+    "run_line",
+    "runs",
+    "tool_names",
+    "tool_use",
+]
+
+_SAMPLE = 200
+_LOOKED_AT = 2_000
+_MOST_TOOLS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Rows of a list; `next` is where the page after it begins, `None` at the end."""
+
+    rows: list[Row]
+    next: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLine:
+    """One run in a list; times are seconds since the epoch."""
+
+    run_id: str
+    tenant: str
+    principal: str | None
+    started_at: float
+    last_at: float
+    entries: int
+    calls: int
+    unclear: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallReport:
+    """One call whole: its row, arguments and result, its approval, and its entries of the chain.
+
+    `arguments` and `result` are bytes as they were kept, `None` where there are none or they were
+    erased.
+    """
+
+    row: Row
+    arguments: bytes | None
+    result: bytes | None
+    approval: Row | None
+    entries: list[Row]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse:
+    """How a tool was used; shares and seconds are over the newest `sample` calls that ended.
+
+    `errors` is the share of them that did not end `ok`.
+    """
+
+    tool: str
+    calls: int
+    sample: int
+    errors: float | None
+    p50: float | None
+    p95: float | None
+    last_at: float | None
+
+
+def paged(
+    tx: Transaction,
+    table: str,
+    where: Mapping[str, Any],
+    *,
+    by: str,
+    limit: int,
+    start: float | None = None,
+    descending: bool = True,
+) -> Page:
+    """Rows in the order of a time, from `start` on; rows of one time are never torn apart."""
+    wanted = dict(where)
+    if start is not None:
+        wanted[f"{by} <" if descending else f"{by} >"] = start
+    rows = tx.select(table, wanted, order_by=by, descending=descending, limit=limit + 1)
+    if len(rows) <= limit:
+        return Page(rows=rows, next=None)
+    edge = rows[limit - 1][by]
+    if rows[limit][by] == edge:
+        before = [row for row in rows if row[by] != edge]
+        rows = before + tx.select(table, {**where, by: edge})
+    else:
+        rows = rows[:limit]
+    return Page(rows=rows, next=edge)
+
+
+def runs(
+    tx: Transaction,
+    tenant: str,
+    *,
+    limit: int = 50,
+    start: float | None = None,
+    tool: str | None = None,
+    principal: str | None = None,
+    ending: str | None = None,
+) -> tuple[list[RunLine], float | None]:
+    """Runs, the newest first, and where the next page begins.
+
+    With `tool` or `ending`: runs that have such a call, the one with the newest first.
+    """
+    if tool is not None or ending is not None:
+        return _runs_with(tx, tenant, limit, start, tool, ending, principal)
+    where: dict[str, Any] = {"tenant": tenant}
+    if principal is not None:
+        where["principal"] = principal
+    page = paged(tx, "runs", where, by="started_at", limit=limit, start=start)
+    return [_line(tx, row) for row in page.rows], page.next
+
+
+def run_line(tx: Transaction, run_id: str, tenant: str) -> RunLine | None:
+    """One run, unless it does not exist or belongs to another tenant."""
+    row = tx.get("runs", run_id)
+    return None if row is None or row["tenant"] != tenant else _line(tx, row)
+
+
+def call_rows(
+    tx: Transaction, run_id: str, tenant: str, *, limit: int = 100, start: float | None = None
+) -> Page:
+    """The calls of a run in the order in which they began."""
+    where = {"run_id": run_id, "tenant": tenant}
+    return paged(tx, "calls", where, by="started_at", limit=limit, start=start, descending=False)
+
+
+def call_report(tx: Transaction, call_key: str, tenant: str) -> CallReport | None:
+    """All about one call, unless it does not exist or belongs to another tenant."""
+    row = tx.get("calls", call_key)
+    if row is None or row["tenant"] != tenant:
+        return None
+    approval = tx.get("approvals", row["record_id"]) if row["record_id"] is not None else None
+    return CallReport(
+        row=row,
+        arguments=ledger.payload(tx, row["arguments"]),
+        result=ledger.payload(tx, row["result"]),
+        approval=approval,
+        entries=tx.select("ledger", {"call_key": call_key}, order_by="at"),
+    )
+
+
+def tool_names(tx: Transaction, after: str = "", limit: int = _MOST_TOOLS) -> list[str]:
+    """The tools that were ever called, in order: one look at the index for each."""
+    found: list[str] = []
+    name = after
+    while len(found) < limit:
+        rows = tx.select("calls", {"tool >": name}, order_by=("tool", "started_at"), limit=1)
+        if not rows:
+            break
+        name = rows[0]["tool"]
+        found.append(name)
+    return found
+
+
+def tool_use(tx: Transaction, tool: str, tenant: str) -> ToolUse:
+    """How often a tool was called, how often it failed, and how long it took."""
+    rows = tx.select(
+        "calls",
+        {"tool": tool, "tenant": tenant},
+        order_by="started_at",
+        descending=True,
+        limit=_SAMPLE,
+    )
+    ended = [row for row in rows if row["state"] == "done"]
+    took = sorted(max(0.0, row["finished_at"] - row["started_at"]) for row in ended)
+    bad = sum(row["ending"] != "ok" for row in ended)
+    return ToolUse(
+        tool=tool,
+        calls=len(rows) if len(rows) < _SAMPLE else tx.count("calls", {"tool": tool}),
+        sample=len(ended),
+        errors=bad / len(ended) if ended else None,
+        p50=_quantile(took, 0.50),
+        p95=_quantile(took, 0.95),
+        last_at=rows[0]["started_at"] if rows else None,
+    )
+
+
+def health(tx: Transaction) -> dict[str, Any]:
+    """What is under way in the store: processes, the hub that serves it, and what waits."""
+    epochs = tx.select("epochs", order_by="started_at", descending=True, limit=50)
+    lease = tx.get("leases", "hub")
+    served = bool(lease and lease["epoch"] and tx.is_live(lease["epoch"]))
+    stopped = tx.get("meta", "writes-stopped")
+    return {
+        "now": tx.now,
+        "processes": [{**row, "live": tx.is_live(row["id"])} for row in epochs],
+        "hub": lease["holder"] if lease and served else None,
+        "commands_queued": tx.count("commands", {"state": "queued"}),
+        "approvals_pending": tx.count("approvals", {"state": "pending", "decide_by >=": tx.now}),
+        "turns": {
+            state: tx.count("turns", {"state": state}) for state in ("due", "running", "parked")
+        },
+        "open_calls": tx.count("calls", {"state": "open"}),
+        "writes_stopped": None if stopped is None else stopped["value"] or "no reason given",
+    }
+
+
+def _runs_with(
+    tx: Transaction,
+    tenant: str,
+    limit: int,
+    start: float | None,
+    tool: str | None,
+    ending: str | None,
+    principal: str | None,
+) -> tuple[list[RunLine], float | None]:
+    where: dict[str, Any] = {"tenant": tenant}
+    where |= {"tool": tool} if tool is not None else {}
+    where |= {"ending": ending} if ending is not None else {}
+    where |= {"principal": principal} if principal is not None else {}
+    by = "started_at" if tool is not None else "finished_at"
+    page = paged(tx, "calls", where, by=by, limit=_LOOKED_AT, start=start)
+    found: dict[str, RunLine] = {}
+    for row in page.rows:
+        if row["run_id"] not in found:
+            if len(found) == limit:
+                return list(found.values()), row[by] + 1e-6
+            line = run_line(tx, row["run_id"], tenant)
+            if line is not None:
+                found[row["run_id"]] = line
+    return list(found.values()), page.next
+
+
+def _line(tx: Transaction, row: Row) -> RunLine:
+    run_id = row["run_id"]
+    head = tx.get("chain_heads", run_id)
+    last = tx.get("ledger", run_id, head["seq"]) if head is not None else None
+    return RunLine(
+        run_id=run_id,
+        tenant=row["tenant"] or "",
+        principal=row["principal"],
+        started_at=row["started_at"],
+        last_at=last["at"] if last is not None else row["started_at"],
+        entries=head["seq"] if head is not None else 0,
+        calls=tx.count("calls", {"run_id": run_id}),
+        unclear=_unclear(tx, run_id),
+        waiting=tx.count("approvals", {"run_id": run_id, "state": "pending"}),
+    )
+
+
+def _unclear(tx: Transaction, run_id: str) -> int:
+    lost = tx.select("calls", {"run_id": run_id, "state": "open", "effects": "write"}, limit=100)
+    dead = sum(not tx.is_live(row["epoch"]) for row in lost)
+    return dead + tx.count("calls", {"run_id": run_id, "ending": "unknown"})
+
+
+def _quantile(ordered: list[float], share: float) -> float | None:
+    if not ordered:
+        return None
+    return ordered[min(len(ordered) - 1, max(0, math.ceil(share * len(ordered)) - 1))]
