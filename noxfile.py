@@ -23,6 +23,9 @@ KIT = (
 )
 """What a plug-in's author copies into their own `tests/` package."""
 PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+FRAMEWORKS = sorted(PROJECT["project"]["entry-points"]["agent_adapter.integrations"])
+CLIENTS = "anthropic,google-genai,openai"
+"""The extras of the clients that the plain loop drives."""
 GROUPS = nox.project.dependency_groups(PROJECT, "test")
 
 
@@ -51,10 +54,11 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
-@nox.parametrize("framework", ["ag2", "agno"])
+@nox.parametrize("framework", FRAMEWORKS)
 def contract(session: nox.Session, framework: str) -> None:
     """Run one integration's contract with only its own framework installed."""
-    session.install("-e", f".[{framework}]", *GROUPS)
+    extra = CLIENTS if framework == "generic" else framework.replace("_", "-")
+    session.install("-e", f".[{extra}]", *GROUPS)
     paths = sorted(str(path) for path in ROOT.glob(f"tests/integrations/test_{framework}_*.py"))
     if not paths:
         session.error(f"no test file tests/integrations/test_{framework}_*.py")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,36 @@ from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision
+
+from ._kit_support import outcome_of
+
+RESPONSE_IDS = ("id", "response_id")
+CHANGES: dict[str, dict[str, Any]] = {
+    "arguments": {"args": {"a": 9, "b": 9}},
+    "call-id": {"call_id": "call_other"},
+    "approved": {"mark": True},
+}
+"""How each kind of tampering changes the calls in a kept response or conversation."""
+
+
+def rewritten(
+    node: Any, *, args: Any = None, call_id: str | None = None, mark: bool = False
+) -> Any:
+    """A copy of JSON in which every call of any provider has these arguments, id, or mark."""
+    if isinstance(node, list):
+        return [rewritten(item, args=args, call_id=call_id, mark=mark) for item in node]
+    if not isinstance(node, dict):
+        return node
+    made = {k: rewritten(v, args=args, call_id=call_id, mark=mark) for k, v in node.items()}
+    for key in ("arguments", "input", "args"):
+        if args is not None and "name" in made and key in made:
+            made[key] = json.dumps(args) if isinstance(made[key], str) else args
+    is_call = made.get("type") in ("function", "function_call", "tool_use") or "args" in made
+    if is_call and call_id is not None:
+        made["call_id" if "call_id" in made else "id"] = call_id
+    if is_call and mark:
+        made |= {"approved": True, "confirmed": True}
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +64,7 @@ class ProviderHarness:
     name: str
     edits_supported = True
     approval = "port"
-    checks: ClassVar[frozenset[str]] = frozenset({"C9", "C10", "C12", "C13", "C14"})
+    checks: ClassVar[frozenset[str]] = frozenset({"C9", "C10", "C11", "C12", "C13", "C14"})
 
     def export(self, spec: ToolSpec, executor: ToolRunner) -> Exported:
         """The tool alone in a registry."""
@@ -59,6 +90,30 @@ class ProviderHarness:
         """Several calls of one turn."""
         read = await self.talk(exported, [(i, exported.name, args) for i, args in calls])
         return [read[call_id] for call_id, _ in calls]
+
+    async def answered(self, exported: Exported, response: Any) -> Any:
+        """What the integration answers to a response that was kept as JSON."""
+        raise NotImplementedError
+
+    def response(self, calls: list[tuple[str, str, Any]]) -> dict[str, Any]:
+        """A response with `calls`, as JSON."""
+        raise NotImplementedError
+
+    async def paused(self, exported: Exported, args: dict[str, Any], *, call_id: str) -> Any:
+        """A response whose call waits for a person; kept as JSON meanwhile."""
+        state = self.response([(call_id, exported.name, args)])
+        await outcome_of(self.answered(exported, copy.deepcopy(state)))
+        return state
+
+    async def tampered(self, exported: Exported, state: Any, kind: str) -> Any:
+        """Whoever holds the JSON can change all of it."""
+        if kind == "run":
+            return {key: "other" if key in RESPONSE_IDS else state[key] for key in state}
+        return rewritten(state, **CHANGES[kind])
+
+    async def resumed(self, exported: Exported, state: Any) -> Any:
+        """The response is answered again."""
+        return await self.answered(exported, copy.deepcopy(state))
 
     def value(self, raw: str) -> Any:
         """Results are JSON text."""

@@ -27,7 +27,7 @@ WITHOUT_IMPORT = {
 WITHOUT_EXTRA = {"generic": "it needs no package; its clients bring their own"}
 """Integrations without an extra, and why."""
 
-SHARED = {"base", "discovery"}
+SHARED = {"base", "discovery", "survey"}
 """Public modules that are no integration."""
 
 
@@ -60,7 +60,7 @@ def lacking(name: str) -> list[str]:
         "change note": _noted(name),
     }
     missing += [part for part, there in claims.items() if not there]
-    integration = available_integrations().get(name)
+    integration = available_integrations(refresh=True).get(name)
     if integration is None:
         return [*missing, "discovery"]
     if not isinstance(integration, ToolImporter) and name not in WITHOUT_IMPORT:

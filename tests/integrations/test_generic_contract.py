@@ -17,7 +17,7 @@ from agent_adapter.exec.executor import Executor
 from agent_adapter.integrations.generic import generic_tool, generic_tools, run_tool_loop
 
 from ..fakes.approval import FakeApproval
-from ._provider_harness import Exported, ProviderHarness
+from ._provider_harness import CHANGES, Exported, ProviderHarness, rewritten
 from ._providers import ChatScript, GeminiScript, MessagesScript, ResponsesScript
 from .kit import contract_tests
 
@@ -53,6 +53,31 @@ class LoopHarness(ProviderHarness):
         )
         assert (result.status, result.text, result.turns) == ("done", "done", 2)
         return {call_id: self.read(text) for call_id, text in script.answers().items()}
+
+    async def paused(self, exported: Exported, args: dict[str, Any], *, call_id: str) -> Any:
+        """A loop that stopped for a person: its conversation and run, as JSON."""
+        result = await self.loop(exported, "go", [(call_id, exported.name, args)])
+        assert result.status == "paused"
+        kept: dict[str, Any] = json.loads(
+            json.dumps({"messages": result.messages, "run_id": result.run_id})
+        )
+        return kept
+
+    async def tampered(self, exported: Exported, state: Any, kind: str) -> Any:
+        """Whoever holds the JSON can change all of it."""
+        if kind == "run":
+            return state | {"run_id": "run_other"}
+        return rewritten(state, **CHANGES[kind])
+
+    async def resumed(self, exported: Exported, state: Any) -> Any:
+        """The loop goes on from it."""
+        return await self.loop(exported, state["messages"], run_id=state["run_id"])
+
+    async def loop(self, exported: Exported, messages: Any, *turns: Any, **more: Any) -> Any:
+        """One loop over a script."""
+        given = {"messages": messages, "executor": exported.runner, "model": "m"}
+        client = self.script(*turns).client()
+        return await run_tool_loop(client, exported.registry, **given, **self.options, **more)
 
     def read(self, text: str) -> str:
         """What the model read of a result."""

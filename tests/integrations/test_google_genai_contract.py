@@ -62,6 +62,17 @@ class GeminiHarness(ProviderHarness):
         assert [r.get("id") for r in read] == [i if self.ids else None for i, _, _ in calls]
         return {i: _text(r["response"]) for (i, _, _), r in zip(calls, read, strict=True)}
 
+    def response(self, calls: list[tuple[str, str, Any]]) -> dict[str, Any]:
+        """A response as JSON."""
+        raw = GeminiScript(ids=self.ids).whole(calls)
+        kept = types.GenerateContentResponse.model_validate(raw)
+        dumped: dict[str, Any] = kept.model_dump(mode="json", exclude_none=True)
+        return dumped
+
+    async def answered(self, exported: Exported, response: Any) -> Any:
+        """The parts that answer it."""
+        return await function_responses(response, exported.registry, executor=exported.runner)
+
     def describe(self, exported: Any) -> tuple[str, str, dict[str, Any]]:
         """What the declaration says."""
         declared = exported.native

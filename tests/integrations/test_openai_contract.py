@@ -47,6 +47,14 @@ class ChatHarness(ProviderHarness):
         await client.chat.completions.create(messages=messages, **options)
         return script.answers()
 
+    def response(self, calls: list[tuple[str, str, Any]]) -> dict[str, Any]:
+        """A completion as JSON."""
+        return ChatScript().whole(calls)
+
+    async def answered(self, exported: Exported, response: Any) -> Any:
+        """The messages that answer it."""
+        return await run_tool_calls(response, exported.registry, executor=exported.runner)
+
     def describe(self, exported: Any) -> tuple[str, str, dict[str, Any]]:
         """What the dictionary says."""
         function = exported.native["function"]
@@ -82,6 +90,10 @@ class ResponsesHarness(ChatHarness):
         items += await run_tool_calls(response, exported.registry, executor=exported.runner)
         await client.responses.create(input=items, **options)
         return script.answers()
+
+    def response(self, calls: list[tuple[str, str, Any]]) -> dict[str, Any]:
+        """A response as JSON."""
+        return ResponsesScript().whole(calls)
 
     def describe(self, exported: Any) -> tuple[str, str, dict[str, Any]]:
         """What the dictionary says."""
