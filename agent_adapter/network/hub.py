@@ -33,26 +33,26 @@ from agent_adapter.network.channel import ChannelMetadata, ChannelState
 from agent_adapter.network.claims import Receiver, RunTurn, TurnRef
 from agent_adapter.network.dispatch import Dispatcher
 from agent_adapter.network.draft import Change, Desk
+from agent_adapter.network.hub_channels import HubChannels
 from agent_adapter.network.hub_identities import HubIdentities
 from agent_adapter.network.hub_time import HubTime
 from agent_adapter.network.hub_turns import HubTurns
-from agent_adapter.network.known import Known, known_channel
+from agent_adapter.network.known import Known
 from agent_adapter.network.lifecycle import Opening
 from agent_adapter.network.rules import parse_duration
 from agent_adapter.network.stores import hub_store
 from agent_adapter.network.sweepers import Sweepers
 from agent_adapter.network.switchboard import Switchboard
-from agent_adapter.store.base import Row, Store, Transaction
+from agent_adapter.store.base import Store, Transaction
 
 __all__ = ["Hub"]
 
 _POLL_SECONDS = 0.2
 _BEAT_SECONDS = 5.0
-_PAGE = 500
 _log = logging.getLogger("agent_adapter.network")
 
 
-class Hub(HubIdentities, HubTurns, HubTime):
+class Hub(HubIdentities, HubChannels, HubTurns, HubTime):
     """The one hub of a store: `await Hub.open(store)`, `await hub.close()`, or `async with`.
 
     Attributes:
@@ -315,62 +315,6 @@ class Hub(HubIdentities, HubTurns, HubTime):
         )
         return change.known.metadata
 
-    async def get_channel(self, channel_id: str) -> ChannelMetadata:
-        """All about a channel but its messages; `NotFoundError` where there is none."""
-        return (await self._board.known(channel_id)).metadata
-
-    async def list_channels(
-        self,
-        *,
-        agent_id: str | None = None,
-        state: ChannelState | str | None = None,
-        limit: int = 50,
-    ) -> list[ChannelMetadata]:
-        """Channels, the newest first: of a participant, in a state."""
-        wanted = ChannelState(state).value if state is not None else None
-
-        def op(tx: Transaction) -> list[ChannelMetadata]:
-            rows = _channel_rows(tx, agent_id, wanted, limit)
-            return [known_channel(tx, row, self.adapters).metadata for row in rows]
-
-        return await self._board.read(op)
-
-    async def read_wal(
-        self, channel_id: str, since: int = 0, until: int | None = None
-    ) -> list[Envelope]:
-        """The log from its entry `since`, counted from 0, up to and without `until`.
-
-        It is raw, hidden messages included: for the hub's own process.
-        """
-        found: list[Envelope] = []
-        at = since
-        while until is None or at < until:
-            limit = _PAGE if until is None else min(_PAGE, until - at)
-            page = await self._board.read(_page(channel_id, at, limit))
-            found += [envelope for _, envelope in page]
-            at += len(page)
-            if len(page) < limit:
-                break
-        return found
-
-    async def window(
-        self, channel_id: str, participant_id: str, recent_n: int
-    ) -> Sequence[Envelope]:
-        """The newest texts and packets that the participant may see, oldest first."""
-        return await self._board.read(
-            lambda tx: log.window(tx, channel_id, participant_id, recent_n)
-        )
-
-    async def adapter_state(self, channel_id: str) -> Any:
-        """The folded state of a channel, as a copy."""
-        known = await self._board.known(channel_id)
-        data = known.adapter.state_to_dict(known.state)
-        return known.adapter.state_from_dict(known.metadata, data)
-
-    async def adapter_for(self, channel_id: str) -> ChannelAdapter:
-        """The code of a channel's type."""
-        return (await self._board.known(channel_id)).adapter
-
     async def _opened(self, opening: Opening) -> ChannelMetadata:
         channel_id = opening.channel_id
         change: Change = await self._board.change(
@@ -422,22 +366,6 @@ class Hub(HubIdentities, HubTurns, HubTime):
 def _open_of(tx: Transaction, creator_id: str) -> int:
     states = [ChannelState.ACTIVE.value, ChannelState.PENDING.value]
     return tx.count("channels", {"creator_id": creator_id, "state in": states})
-
-
-def _channel_rows(
-    tx: Transaction, agent_id: str | None, state: str | None, limit: int
-) -> list[Row]:
-    where: Row = {} if state is None else {"state": state}
-    if agent_id is None:
-        return tx.select("channels", where, order_by="created_at", descending=True, limit=limit)
-    member = {"agent_id": agent_id}
-    mine = tx.select("channel_members", member, order_by="joined_at", descending=True)
-    rows = [tx.get("channels", item["channel_id"]) for item in mine]
-    return [row for row in rows if row and (state is None or row["state"] == state)][:limit]
-
-
-def _page(channel_id: str, since: int, limit: int) -> Callable[[Transaction], Any]:
-    return lambda tx: log.read_from(tx, channel_id, since, limit)
 
 
 def _refuse_twice(ids: Sequence[str]) -> None:
