@@ -42,7 +42,8 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Check types strictly, with the frameworks installed."""
     everything = nox.project.dependency_groups(PROJECT, "dev", "agentdojo")
-    session.install("-e", ".[ag2,agno,cel,ws]", *everything)
+    extras = ",".join(sorted(PROJECT["project"]["optional-dependencies"]))
+    session.install("-e", f".[{extras}]", *everything)
     session.run("mypy")
 
 
