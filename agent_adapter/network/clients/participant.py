@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agent_adapter.core.errors import NetworkError, NotFoundError, ProtocolError
+from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundError, ProtocolError
 from agent_adapter.exec.around import AROUND, scope_of
 from agent_adapter.flow.envelope import (
     EV_CHANNEL_INVITE,
@@ -255,7 +255,7 @@ class ParticipantClient:
     async def _ack(self, invite: Envelope) -> None:
         try:
             await self.accept_invite(invite)
-        except NetworkError as exc:
+        except AgentAdapterError as exc:
             # The opener's invitation runs out by itself; whoever was invited has nothing to fix.
             _log.warning("%s could not accept %s: %s", self.name, invite.channel_id, exc)
 
