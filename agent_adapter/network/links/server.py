@@ -41,6 +41,7 @@ _log = logging.getLogger("agent_adapter.network")
 
 _REMEMBERED = 128
 _SHORTEST_INSTANCE = 32
+_HELLO_SECONDS = 10.0
 
 
 def serve(
@@ -259,12 +260,13 @@ class WebSocketServer:
 
         names = self._names.pop(connection, ())
         try:
-            hello = decode_frame(await connection.recv())
+            async with asyncio.timeout(_HELLO_SECONDS):
+                hello = decode_frame(await connection.recv())
             if not isinstance(hello, Hello) or len(hello.instance) < _SHORTEST_INSTANCE:
                 raise ProtocolError("the first frame is a hello with a secret of 32 characters")
             if hello.version != VERSION:
                 raise ProtocolError(f"this hub speaks version {VERSION}, not {hello.version}")
-        except ConnectionClosed:
+        except (ConnectionClosed, TimeoutError):
             return
         except ProtocolError as exc:
             await _refuse(connection, exc)
