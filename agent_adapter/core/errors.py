@@ -115,7 +115,7 @@ class ToolError(AgentAdapterError):
 
 
 class ToolFailed(ToolError):
-    """A tool raised an exception of its own; only its class is named, the original is `__cause__`."""
+    """A tool raised an exception of its own; its class is named, the original is `__cause__`."""
 
     kind = "tool-failed"
 
@@ -279,7 +279,7 @@ MODEL_VISIBLE_ERRORS: tuple[type[AgentAdapterError], ...] = (
 
 
 def model_visible_error(exc: BaseException) -> dict[str, Any]:
-    """`{"error": {"kind", "message"}}` for a model; a foreign exception shows only its class name."""
+    """`{"error": {"kind", "message"}}` for a model; a foreign exception shows its class alone."""
     if isinstance(exc, AgentAdapterError):
         return {"error": {"kind": exc.kind, "message": str(exc)}}
     return {"error": {"kind": ToolFailed.kind, "message": type(exc).__name__}}
