@@ -109,7 +109,7 @@ def test_command_exists(line: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert extra and extra[1] in PROJECT["project"]["optional-dependencies"]
     else:
         assert words[0] == "agent-adapter"
-        depth = 2 if words[1] in ("demo", "integrations") else 3
+        depth = 2 if words[1] in ("demo", "integrations", "serve", "verify") else 3
         assert main([*words[1:depth], "--help"]) == 0
         shown = capsys.readouterr().out
         assert all(word in shown for word in words if word.startswith("--"))

@@ -14,8 +14,11 @@ from agent_adapter.cli import (
     demo,
     graph,
     integrations,
+    keys,
     ledger,
     mcp,
+    runs,
+    tokens,
     tools,
     writes,
 )
@@ -31,18 +34,21 @@ app = typer.Typer(
     "Exit codes: 0 done · 1 failed or refused · 2 wrong command line · 3 a person has to decide"
     " · 4 a write is in doubt or the ledger does not verify.",
     epilog="Example: agent-adapter demo",
-    add_completion=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo", epilog="Example: agent-adapter demo --keep ./demo")(demo.command)
 app.add_typer(tools.app, name="tools")
 app.add_typer(approvals.app, name="approvals")
+app.add_typer(runs.app, name="runs")
 app.add_typer(ledger.app, name="ledger")
+app.command("verify", epilog="Example: agent-adapter verify")(ledger.verify)
 app.add_typer(channels.app, name="channels")
 app.add_typer(graph.app, name="graph")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(writes.app, name="writes")
+app.add_typer(tokens.app, name="tokens")
+app.add_typer(keys.app, name="keys")
 app.add_typer(db.app, name="db")
 app.command("integrations", epilog="Example: agent-adapter integrations --json")(
     integrations.command
@@ -75,6 +81,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     except typer.TyperException as exc:
         message = f"{exc.format_message()} (agent-adapter --help shows how)"
         return say_error("usage", message, code=USAGE, as_json=as_json)
+    except SystemExit as exc:  # how the shell's completion is answered
+        return exc.code if isinstance(exc.code, int) else OK
     except typer.Abort:
         return say_error("aborted", "stopped at the terminal", code=FAILED, as_json=as_json)
     except Refusal as exc:

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_adapter.cli.exits import OK
+from agent_adapter.cli.following import Seconds, follow, print_line
 from agent_adapter.cli.options import (
     AsJson,
+    KeyFile,
     Reason,
     Reviewer,
     StoreUrl,
     parse_object,
+    reviewer_key,
     reviewer_name,
     with_store,
 )
@@ -30,6 +33,8 @@ __all__ = ["app"]
 app = typer.Typer(help="See what waits for a person, and decide it.")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The approval, apr_….", show_default=False)]
+
+_MOST_WATCHED = 1000
 
 
 class State(StrEnum):
@@ -96,17 +101,21 @@ def approve(
     ] = None,
     reason: Reason = None,
     reviewer: Reviewer = None,
+    key: KeyFile = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Let the call run, once, as shown, or with the arguments that you give."""
     edits = None if args is None else parse_object(args, "--args")
     who = reviewer_name(reviewer)
+    signer = reviewer_key(key)
 
     async def _work(opened: Store) -> ApprovalRecord:
         from agent_adapter.exec.approval.inbox import Inbox
 
-        return await Inbox(opened).approve(record_id, reviewer=who, reason=reason, arguments=edits)
+        return await Inbox(opened).approve(
+            record_id, reviewer=who, reason=reason, arguments=edits, key=signer
+        )
 
     return _decided(with_store(store, _work), who, as_json)
 
@@ -116,18 +125,61 @@ def deny(
     record_id: Id,
     reason: Reason = None,
     reviewer: Reviewer = None,
+    key: KeyFile = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Refuse the call; the same call of that run is not asked about again."""
     who = reviewer_name(reviewer)
+    signer = reviewer_key(key)
 
     async def _work(opened: Store) -> ApprovalRecord:
         from agent_adapter.exec.approval.inbox import Inbox
 
-        return await Inbox(opened).deny(record_id, reviewer=who, reason=reason)
+        return await Inbox(opened).deny(record_id, reviewer=who, reason=reason, key=signer)
 
     return _decided(with_store(store, _work), who, as_json)
+
+
+@app.command(epilog="Example: agent-adapter approvals watch --json")
+def watch(seconds: Seconds = None, store: StoreUrl = None, as_json: AsJson = False) -> int:
+    """Print what waits for a person, then every new question and every decision as it comes."""
+    follow(store, _Watch(as_json).look, seconds)
+    return OK
+
+
+class _Watch:
+    """Prints the records that are new or have another state since it last looked."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._known: dict[str, str] = {}
+
+    async def look(self, store: Store) -> bool:
+        from agent_adapter.exec.approval.inbox import Inbox
+
+        inbox = Inbox(store)
+        waiting = await inbox.list("pending", limit=_MOST_WATCHED)
+        gone = [each for each in self._known if each not in {record.id for record in waiting}]
+        for record in [*waiting, *[await inbox.get(each) for each in gone]]:
+            if self._known.get(record.id) != record.state:
+                self._print(record)
+            if record.state == "pending":
+                self._known[record.id] = record.state
+            else:
+                self._known.pop(record.id, None)
+        return False
+
+    def _print(self, record: ApprovalRecord) -> None:
+        if self._as_json:
+            print_line(asdict(record))
+            return
+        head = f"{record.id} {record.state} {record.tool}"
+        if record.state == "pending":
+            said = f"{_line(record.shown)} ({record.why}); decide by {when(record.decide_by)}"
+        else:
+            said = f"by {record.reviewer}" if record.reviewer else ""
+        print(plain(f"{head} {said}".rstrip()), flush=True)
 
 
 def _decided(record: ApprovalRecord, who: str, as_json: bool) -> int:

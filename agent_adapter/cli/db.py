@@ -1,11 +1,11 @@
-"""`agent-adapter db`: copy a store, and delete what is old."""
+"""`agent-adapter db`: upgrade a store, copy it, and delete what is old."""
 
 from __future__ import annotations
 
 import re
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,9 +13,12 @@ from agent_adapter.cli.exits import OK, USAGE, Refusal
 from agent_adapter.cli.options import AsJson, Reviewer, StoreUrl, reviewer_name, with_store
 from agent_adapter.cli.output import console, plain, print_json
 
+if TYPE_CHECKING:
+    from agent_adapter.store.base import Store
+
 __all__ = ["app"]
 
-app = typer.Typer(help="Copy a store, and delete what is old.")
+app = typer.Typer(help="Upgrade a store, copy it, and delete what is old.")
 
 _SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -37,6 +40,33 @@ def backup(
     else:
         console().print(plain(f"written: {written}"), soft_wrap=True)
     return OK
+
+
+@app.command(epilog="Example: agent-adapter db upgrade")
+def upgrade(store: StoreUrl = None, as_json: AsJson = False) -> int:
+    """Bring a store to the newest schema; opening one does the same.
+
+    An older version of this library cannot open it afterwards: back it up first.
+    """
+    before, after = with_store(store, _revisions)
+    if as_json:
+        print_json({"before": before, "after": after})
+    elif before == after:
+        console().print(f"the schema is the newest: {after}")
+    elif before is None:
+        console().print(f"a new store, with the newest schema: {after}")
+    else:
+        console().print(f"the schema was {before}, it is now {after}")
+    return OK
+
+
+async def _revisions(store: Store) -> tuple[str | None, str]:
+    from agent_adapter.store.sql.revisions import HEAD
+    from agent_adapter.store.sql.sqlite import SqliteStore
+
+    if not isinstance(store, SqliteStore):
+        raise Refusal(f"{store.url} has no schema: only a sqlite:/// store is upgraded")
+    return store.schema_found, HEAD
 
 
 @app.command(epilog="Example: agent-adapter db prune --older-than 90d")

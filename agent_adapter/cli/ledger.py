@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent_adapter.exec.ledger import Entry, Report
     from agent_adapter.store.base import Store
 
-__all__ = ["app", "entry_table", "print_report"]
+__all__ = ["app", "entry_table", "print_report", "told", "verify"]
 
 app = typer.Typer(help="See what happened, check the record, settle what is in doubt.")
 
@@ -173,16 +173,17 @@ def entry_table(entries: Sequence[Entry]) -> Table:
             entry.kind,
             entry.facts.get("tool", ""),
             _short(entry.call_key),
-            _rest(entry.facts),
+            told(entry.facts),
         )
         for entry in entries
     ]
     return table(("at", "run", "no", "entry", "tool", "call", "facts"), rows)
 
 
-def _rest(facts: Mapping[str, Any]) -> str:
-    told = {key: facts[key] for key in _TOLD if facts.get(key) not in (None, "", [])}
-    return ", ".join(f"{key}: {_fact(value)}" for key, value in told.items())
+def told(facts: Mapping[str, Any]) -> str:
+    """The facts of an entry that people look for, on one line."""
+    known = {key: facts[key] for key in _TOLD if facts.get(key) not in (None, "", [])}
+    return ", ".join(f"{key}: {_fact(value)}" for key, value in known.items())
 
 
 def _fact(value: Any) -> str:

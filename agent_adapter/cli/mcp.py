@@ -146,10 +146,13 @@ def accept(
         ),
     ] = None,
     pins: PinFile = _PINS,
+    as_json: AsJson = False,
 ) -> int:
     """Show what changed about a server's tools, ask, and accept exactly that."""
     from agent_adapter.integrations.mcp import ToolPins
 
+    if as_json and stated is None:
+        raise Refusal("--json asks no question: say what you accept with --hash", code=USAGE)
     held = ToolPins(pins)
     server, _, tool = name.partition("/")
     waiting = [pin for pin in held.waiting(server) if not tool or pin.tool == tool]
@@ -159,11 +162,15 @@ def accept(
         )
     for pin in waiting:
         offered: Any = pin.offered
-        print(_change(pin.server, pin.tool, pin.accepted, offered))
+        if not as_json:
+            print(_change(pin.server, pin.tool, pin.accepted, offered))
         if not _agreed(pin.server, pin.tool, offered["hash"], stated):
             continue
         held.accept(pin.server, pin.tool, offered["hash"])
-        print(f"accepted {plain(pin.server)}/{plain(pin.tool)}")
+        if as_json:
+            print_json({"server": pin.server, "tool": pin.tool, "hash": offered["hash"]})
+        else:
+            print(f"accepted {plain(pin.server)}/{plain(pin.tool)}")
     return PENDING if held.waiting(server) else OK
 
 

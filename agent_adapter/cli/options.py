@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -13,14 +14,17 @@ import typer
 from agent_adapter.cli.exits import USAGE, Refusal
 
 if TYPE_CHECKING:
+    from agent_adapter.exec.approval.signing import ReviewerKey
     from agent_adapter.store.base import Store
 
 __all__ = [
     "AsJson",
+    "KeyFile",
     "Reason",
     "Reviewer",
     "StoreUrl",
     "parse_object",
+    "reviewer_key",
     "reviewer_name",
     "with_store",
 ]
@@ -63,6 +67,24 @@ def reviewer_name(stated: str | None) -> str:
         raise Refusal(
             "the operating system does not say who you are: name the reviewer with --reviewer"
         ) from None
+
+
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key", metavar="FILE", help="Sign with this private key (`agent-adapter keys create`)."
+    ),
+]
+"""`--key FILE`."""
+
+
+def reviewer_key(file: Path | None) -> ReviewerKey | None:
+    """The key that signs the decision, where one is given."""
+    if file is None:
+        return None
+    from agent_adapter.exec.approval.signing import ReviewerKey
+
+    return ReviewerKey.read(file)
 
 
 def with_store(url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:

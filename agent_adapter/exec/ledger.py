@@ -101,17 +101,23 @@ async def anchors(store: Store) -> dict[str, Anchor]:
     return {row["run_id"]: (row["seq"], row["hash"].hex()) for row in rows}
 
 
-async def entries(store: Store, run_id: str | None = None, *, limit: int = 1000) -> list[Entry]:
-    """The entries of one run, or the newest of all, in the order in which they were written."""
+async def entries(
+    store: Store, run_id: str | None = None, *, limit: int = 1000, since: float | None = None
+) -> list[Entry]:
+    """The entries of one run, or the newest of all, in the order in which they were written.
+
+    With `since`: those written at that time (seconds since the epoch) or later, the oldest first.
+    """
     await store.flush()
-    where = {} if run_id is None else {"run_id": run_id}
+    where: dict[str, Any] = {} if run_id is None else {"run_id": run_id}
+    if since is not None:
+        where["at >="] = since
     order = "seq" if run_id is not None else "at"
+    newest = run_id is None and since is None
     rows = await store.read(
-        lambda tx: tx.select(
-            "ledger", where, order_by=order, descending=run_id is None, limit=limit
-        )
+        lambda tx: tx.select("ledger", where, order_by=order, descending=newest, limit=limit)
     )
-    return [_entry(row) for row in (rows if run_id is not None else reversed(rows))]
+    return [_entry(row) for row in (reversed(rows) if newest else rows)]
 
 
 async def in_doubt(store: Store, tenant: str | None = None) -> list[Row]:

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 import agent_adapter
+from agent_adapter.cli.app import app
 from agent_adapter.cli.output import plain
 
 from .conftest import Run
 
-COMMANDS = [
-    ("demo",),
-    ("tools", "list"),
-    ("tools", "show"),
-    ("tools", "call"),
-    ("tools", "resume"),
-    ("tools", "check"),
-    ("approvals", "list"),
-    ("approvals", "show"),
-    ("approvals", "approve"),
-    ("approvals", "deny"),
-    ("ledger", "show"),
-    ("ledger", "verify"),
-    ("ledger", "in-doubt"),
-    ("ledger", "resolve"),
-    ("writes", "stop"),
-    ("writes", "allow"),
-    ("writes", "status"),
-    ("db", "backup"),
-    ("db", "prune"),
-    ("integrations",),
-]
+PROGRAM: Any = typer.main.get_command(app)
+SERVERS = {("serve",), ("mcp", "serve")}
+"""Commands that run until stopped and print nothing to be read."""
+
+
+def _leaves(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _leaves(command, (*path, name))
+        else:
+            yield (*path, name)
+
+
+COMMANDS = list(_leaves(PROGRAM))
+TESTS = "\n".join(file.read_text() for file in sorted(Path(__file__).parent.glob("test_*.py")))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -42,7 +42,60 @@ def test_every_command_has_help_with_an_example(run: Run, command: tuple[str, ..
     ran = run(*command, "--help")
     assert ran.code == 0
     assert f"Example: agent-adapter {' '.join(command)}" in " ".join(ran.out.split())
-    assert "--json" in ran.out
+    assert command in SERVERS or "--json" in ran.out
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_is_tried(command: tuple[str, ...]) -> None:
+    """No command is without a test that runs it."""
+    typed = ", ".join(f'"{word}"' for word in command)
+    assert re.search(rf"\({re.escape(typed)}[,)]", TESTS) or f"({typed}" in TESTS
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_is_documented(command: tuple[str, ...]) -> None:
+    """The page on the command line shows each one as it is typed."""
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+    assert re.search(rf"^agent-adapter {' '.join(command)}\b", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_complete_commands(run: Run, shell: str) -> None:
+    """`--show-completion` prints what a shell reads to complete `agent-adapter`."""
+    ran = run("--show-completion", shell)
+    assert ran.code == 0
+    assert "_AGENT_ADAPTER_COMPLETE" in ran.out
+
+
+def test_completion_is_installed(tmp_path: Path) -> None:
+    """`--install-completion` writes to the shell's own files under HOME."""
+    done = subprocess.run(
+        [sys.executable, "-m", "agent_adapter.cli", "--install-completion", "bash"],
+        env=os.environ | {"HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    written = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
+    assert any("_AGENT_ADAPTER_COMPLETE" in text for text in written)
+
+
+def test_words_are_completed() -> None:
+    """A shell that asks gets the commands that begin so."""
+    asked = {
+        "_AGENT_ADAPTER_COMPLETE": "complete_bash",
+        "COMP_WORDS": "agent-adapter approvals de",
+        "COMP_CWORD": "2",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "agent_adapter.cli"],
+        env=os.environ | asked,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["deny"]
 
 
 def test_without_a_command_the_help_is_shown(run: Run) -> None:

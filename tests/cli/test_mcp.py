@@ -61,7 +61,9 @@ def test_accept_by_hash_takes_only_what_was_looked_at(run: Run) -> None:
     shown = run("mcp", "import", "shop", SERVER, "--json").json
     offered = next(each["hash"] for each in shown if each["tool"] == "order_status")
     assert run("mcp", "accept", "shop", "--hash", "0" * 16).code == 1
-    assert run("mcp", "accept", "shop", "--hash", offered[:16]).code == 0
+    assert run("mcp", "accept", "shop", "--json").code == 2
+    taken = run("mcp", "accept", "shop", "--hash", offered[:16], "--json").json
+    assert (taken["server"], taken["hash"]) == ("shop", offered)
 
 
 def test_nothing_to_accept_is_said(run: Run) -> None:

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+from agent_adapter.store.sql import migrate
+from agent_adapter.store.sql.inspection import APPLICATION_ID
+from agent_adapter.store.sql.keyfile import file_key
+from agent_adapter.store.sql.revisions import HEAD
 
 from .conftest import Run
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> str:
+    """A store with the first schema that there was."""
+    path = tmp_path / "old.db"
+    file_key(path.with_name("old.db.key"), may_create=True)
+    config = Config()
+    config.set_main_option("script_location", str(migrate._SCRIPTS))
+    config.set_main_option("path_separator", "os")
+    engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    return str(path)
+
 
 PAY = ("tools", "call", "shop.py", "break_down", "how=kindly")
 
@@ -32,6 +60,27 @@ def test_backup_can_be_used_as_a_store(run: Run, held: str, tmp_path: Path) -> N
     assert held in run("approvals", "list", "--store", "copy.db").out
     again = run("db", "backup", "copy.db")
     assert (again.code, "exists already" in again.err) == (1, True)
+
+
+def test_upgrade_says_what_the_schema_was(run: Run, held: str) -> None:
+    """A store that is up to date stays as it is; a new one is made with the newest schema."""
+    told = run("db", "upgrade", "--json").json
+    assert told["before"] == told["after"] == HEAD
+    assert run("db", "upgrade", "--store", "new.db", "--json").json["before"] is None
+    assert run("db", "upgrade").out == f"the schema is the newest: {HEAD}\n"
+
+
+def test_upgrade_brings_an_old_store_forward(run: Run, old: str) -> None:
+    """What an earlier version of the library wrote is there afterwards."""
+    told = run("db", "upgrade", "--store", old, "--json").json
+    assert (told["before"], told["after"]) == ("0001", HEAD)
+    assert run("db", "upgrade", "--store", old, "--json").json["before"] == HEAD
+
+
+def test_only_a_file_is_upgraded(run: Run) -> None:
+    """A store without a file has no schema."""
+    ran = run("db", "upgrade", "--store", "memory://")
+    assert (ran.code, "memory:// has no schema" in ran.err) == (1, True)
 
 
 def test_prune_counts_and_deletes(run: Run) -> None:

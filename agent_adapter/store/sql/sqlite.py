@@ -64,6 +64,8 @@ class SqliteStore:
         self.path = sqlite_path(path_or_url)
         self.url = f"sqlite:///{self.path}"
         self._clock = clock
+        self.schema_found: str | None = None
+        """The revision of the file's schema before it was opened; `None` where there was none."""
         self._epochs = self.path.with_name(f"{self.path.name}.epochs")
         self._statements = sqlite_statements()
         if key is not None:
@@ -115,7 +117,7 @@ class SqliteStore:
 
     def _prepare(self, key: bytes | None) -> bytes:
         """Bring the file to the newest schema; the only process doing so. The key to use."""
-        found = inspect(self.path)
+        found = self.schema_found = inspect(self.path)
         if key is None:
             key_path = self.path.with_name(f"{self.path.name}.key")
             key = file_key(key_path, may_create=found is None)

@@ -1,0 +1,245 @@
+"""`agent-adapter runs`: which runs there were, one as a timeline, and what happens now."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_adapter.cli.exits import OK, Refusal
+from agent_adapter.cli.following import Seconds, follow, print_line
+from agent_adapter.cli.ledger import told
+from agent_adapter.cli.options import AsJson, StoreUrl, with_store
+from agent_adapter.cli.output import console, plain, print_json, table, when
+
+if TYPE_CHECKING:
+    from agent_adapter.exec.ledger import Entry
+    from agent_adapter.store.base import Store, Transaction
+    from agent_adapter.store.insight import CallReport, RunLine
+
+__all__ = ["app"]
+
+app = typer.Typer(help="See which runs there were, one as a timeline, and what happens now.")
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The run, run_….", show_default=False)]
+
+_AT_ONCE = 1000
+_LATE_SECONDS = 10.0
+
+
+class Ending(StrEnum):
+    """How a call ended, for `list --ending`."""
+
+    OK = "ok"
+    NO_EFFECT = "no-effect"
+    UNKNOWN = "unknown"
+    ABORTED = "aborted"
+    FAILED = "failed"
+
+
+@app.command("list", epilog="Example: agent-adapter runs list --tool refund")
+def list_(
+    tool: Annotated[str | None, typer.Option("--tool", help="Only with calls of it.")] = None,
+    principal: Annotated[
+        str | None, typer.Option("--principal", help="Only on behalf of them.")
+    ] = None,
+    ending: Annotated[
+        Ending | None, typer.Option("--ending", help="Only with a call that ended so.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 50,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """List runs, the newest first."""
+
+    def _op(tx: Transaction) -> list[RunLine]:
+        from agent_adapter.store.insight import runs
+
+        how = None if ending is None else ending.value
+        return runs(tx, "", limit=limit, tool=tool, principal=principal, ending=how)[0]
+
+    lines = with_store(store, lambda opened: _settled(opened, _op))
+    if as_json:
+        print_json([asdict(line) for line in lines])
+        return OK
+    if not lines:
+        console().print("no runs")
+        return OK
+    rows = [
+        (
+            line.run_id,
+            when(line.started_at),
+            when(line.last_at),
+            line.principal or "-",
+            line.calls,
+            line.waiting,
+            line.unclear,
+        )
+        for line in lines
+    ]
+    columns = ("run", "began", "last", "on behalf of", "calls", "waiting", "in doubt")
+    console().print(table(columns, rows))
+    return OK
+
+
+@app.command(epilog="Example: agent-adapter runs show run_0123")
+def show(
+    run: Run,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many calls.")] = 100,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show one run as a timeline: each call with its arguments, decision, time and result."""
+
+    def _op(tx: Transaction) -> list[CallReport] | None:
+        from agent_adapter.store.insight import call_report, call_rows, run_line
+
+        if run_line(tx, run, "") is None:
+            return None
+        rows = call_rows(tx, run, "", limit=limit).rows
+        return [each for row in rows if (each := call_report(tx, row["call_key"], "")) is not None]
+
+    reports = with_store(store, lambda opened: _settled(opened, _op))
+    if reports is None:
+        raise _no_run(run)
+    calls = [_told(report) for report in reports]
+    if as_json:
+        print_json({"run_id": run, "calls": calls})
+        return OK
+    if not calls:
+        console().print(plain(f"{run}: no calls; `agent-adapter ledger show {run}` has the rest"))
+    for call in calls:
+        _print_call(call)
+    return OK
+
+
+@app.command(epilog="Example: agent-adapter runs tail --json")
+def tail(
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="One run; else all.", show_default=False)
+    ] = None,
+    lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many old ones.")] = 10,
+    seconds: Seconds = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Print ledger entries as they are written; with --json one object on each line."""
+    follow(store, _Tail(run, lines, as_json).look, seconds)
+    return OK
+
+
+class _Tail:
+    """Prints the entries that were written since it last looked."""
+
+    def __init__(self, run: str | None, lines: int, as_json: bool) -> None:
+        self._run = run
+        self._lines = lines
+        self._as_json = as_json
+        self._seen: dict[str, int] | None = None
+        self._since = 0.0
+
+    async def look(self, store: Store) -> bool:
+        from agent_adapter.exec.ledger import entries
+
+        if self._seen is None:
+            self._seen = {}
+            self._since = time.time()
+            old = await entries(store, self._run, limit=max(self._lines, _AT_ONCE))
+            if self._run is not None and not old:
+                raise _no_run(self._run)
+            self._print(old, old[len(old) - min(self._lines, len(old)) :])
+            return False
+        # Another process may write a little late what it saw a little earlier.
+        since = self._since - _LATE_SECONDS
+        found = await entries(store, self._run, limit=_AT_ONCE, since=since)
+        fresh = [entry for entry in found if entry.seq > self._seen.get(entry.run_id, 0)]
+        self._print(fresh, fresh)
+        return False
+
+    def _print(self, seen: Sequence[Entry], printed: Sequence[Entry]) -> None:
+        assert self._seen is not None  # noqa: S101  # set before the first entry is read
+        for entry in seen:
+            self._seen[entry.run_id] = max(entry.seq, self._seen.get(entry.run_id, 0))
+            self._since = max(self._since, entry.at)
+        for entry in printed:
+            if self._as_json:
+                print_line(asdict(entry))
+                continue
+            head = f"{when(entry.at)} {entry.run_id} {entry.seq:>4} {entry.kind}"
+            parts = (head, entry.facts.get("tool") or "", entry.call_key or "", told(entry.facts))
+            print(plain(" ".join(filter(None, parts))), flush=True)
+
+
+async def _settled(store: Store, op: Any) -> Any:
+    await store.flush()
+    return await store.read(op)
+
+
+def _told(report: CallReport) -> dict[str, Any]:
+    row, approval = report.row, report.approval
+    ended = row["finished_at"]
+    return {
+        "call_key": row["call_key"],
+        "tool": row["tool"],
+        "effects": row["effects"],
+        "state": row["state"],
+        "ending": row["ending"],
+        "error": row["error_text"],
+        "attempts": row["attempt"],
+        "started_at": row["started_at"],
+        "seconds": None if ended is None else max(0.0, ended - row["started_at"]),
+        "cost": row["cost"],
+        "arguments": _value(report.arguments),
+        "result": _value(None if report.result is None else report.result.partition(b"\n")[2]),
+        "approval": None
+        if approval is None
+        else {name: approval[name] for name in ("id", "state", "reviewer", "reason", "decided_at")},
+    }
+
+
+def _value(kept: bytes | None) -> Any:
+    """What was kept as JSON, or as text where it is none; `None` where it was erased."""
+    if kept is None:
+        return None
+    text = kept.decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _print_call(call: dict[str, Any]) -> None:
+    out = console()
+    took = "under way" if call["seconds"] is None else f"{call['seconds']:.3f} s"
+    ending = call["ending"] or call["state"]
+    head = f"{when(call['started_at'])} {call['tool']} {ending} ({took})"
+    out.print(plain(head), style="bold", soft_wrap=True)
+    asked = call["approval"] or {}
+    decided = " ".join(str(asked[name]) for name in ("id", "state", "reviewer") if asked.get(name))
+    facts = {
+        "call": call["call_key"],
+        "arguments": _text(call["arguments"]),
+        "result": _text(call["result"]),
+        "error": call["error"],
+        "decision": decided,
+        "reason": asked.get("reason"),
+        "attempts": call["attempts"] if (call["attempts"] or 1) > 1 else None,
+        "cost": call["cost"],
+    }
+    for name, value in facts.items():
+        if value not in (None, "", 0):
+            # Printed, not laid out: a long value is neither cut nor broken.
+            print(f"  {name}: {plain(value)}")
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _no_run(run: str) -> Refusal:
+    return Refusal(f"no run {run}: `agent-adapter runs list` shows all")

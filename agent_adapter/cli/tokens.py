@@ -1,0 +1,109 @@
+"""`agent-adapter tokens`: who may sign in to the console, and with which role."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_adapter.cli.exits import OK
+from agent_adapter.cli.exits import Refusal as Refused
+from agent_adapter.cli.options import AsJson, Reviewer, StoreUrl, reviewer_name, with_store
+from agent_adapter.cli.output import console, plain, print_json, table, when
+
+if TYPE_CHECKING:
+    from agent_adapter.store.base import Operation, Row, Store
+
+__all__ = ["app", "make_token"]
+
+app = typer.Typer(help="Let people sign in to the console, each with a role.")
+
+_SHOWN = ("id", "name", "role", "created_at", "last_used_at", "revoked_at")
+
+
+class Role(StrEnum):
+    """Each may do what those before it may."""
+
+    VIEWER = "viewer"
+    APPROVER = "approver"
+    ADMIN = "admin"
+
+
+@app.command(epilog="Example: agent-adapter tokens create kim --role approver")
+def create(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Whose it is; decisions are attributed to it.")
+    ],
+    role: Annotated[
+        Role, typer.Option("--role", help="viewer looks, approver decides, admin does all.")
+    ] = Role.VIEWER,
+    reviewer: Reviewer = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Make a token. It is shown this once; the store keeps only its hash."""
+    by = reviewer_name(reviewer)
+    row, secret = with_store(store, lambda opened: make_token(opened, name, role.value, by))
+    if as_json:
+        print_json({key: row[key] for key in _SHOWN} | {"token": secret})
+        return OK
+    console().print(plain(f"{row['name']} ({row['role']}), {row['id']}; shown this once:"))
+    print(secret)
+    return OK
+
+
+@app.command("list", epilog="Example: agent-adapter tokens list")
+def list_(store: StoreUrl = None, as_json: AsJson = False) -> int:
+    """List tokens, oldest first; the tokens themselves are nowhere kept."""
+    from agent_adapter.store.access import tokens
+
+    rows = with_store(store, lambda opened: opened.read(tokens))
+    if as_json:
+        print_json([{key: row[key] for key in _SHOWN} for row in rows])
+        return OK
+    if not rows:
+        console().print("no tokens")
+        return OK
+    shown = [
+        (*(row[key] for key in _SHOWN[:3]), *(when(row[key]) for key in _SHOWN[3:])) for row in rows
+    ]
+    console().print(table(("id", "name", "role", "made", "last used", "revoked"), shown))
+    return OK
+
+
+@app.command(epilog="Example: agent-adapter tokens revoke kim")
+def revoke(
+    which: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, tok_…, or its name.")],
+    reviewer: Reviewer = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Let nobody sign in with a token any more; whoever is signed in with it is signed out."""
+    from agent_adapter.store.access import revoke_token
+
+    by = reviewer_name(reviewer)
+    row = with_store(store, lambda opened: _done(opened, lambda tx: revoke_token(tx, which, by=by)))
+    if as_json:
+        print_json({key: row[key] for key in _SHOWN})
+    else:
+        console().print(plain(f"{row['id']} of {row['name']} is revoked"))
+    return OK
+
+
+async def make_token(store: Store, name: str, role: str, by: str) -> tuple[Row, str]:
+    """A new token's row and the token itself, which is kept nowhere."""
+    from agent_adapter.store.access import create_token, new_secret
+
+    secret = new_secret()
+    return await _done(store, lambda tx: create_token(tx, name, role, secret, by=by)), secret
+
+
+async def _done(store: Store, op: Operation[Any]) -> Row:
+    from agent_adapter.store.approvals import Refusal
+
+    row = await store.write(op)
+    if isinstance(row, Refusal):
+        raise Refused(row.reason)
+    made: Row = row
+    return made
