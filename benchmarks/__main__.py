@@ -22,6 +22,7 @@ BENCHMARKS = {
     "P2": "benchmarks.p2_frameworks",
     "P3": "benchmarks.p3_governance",
     "P4": "benchmarks.p4_durable",
+    "P5": "benchmarks.p5_accept",
     "P6": "benchmarks.p6_import",
 }
 RESULTS = Path(__file__).with_name("results.json")

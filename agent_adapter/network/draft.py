@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,25 +33,36 @@ class Desk:
     is_person: Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What one operation did to one channel: to be told to those who listen, once it is durable.
 
     Attributes:
-        envelopes: those appended, in order.
+        channel_id: the channel.
         known: the channel after it.
+        envelopes: those appended, in order.
         due: turns that may be started now or later.
         accepted: the envelope that was asked for, where one was.
-        repeated: it had been accepted before; nothing was written.
+        repeated: nothing was written, since it had been done before.
     """
 
-    channel_id: str
-    known: Known
-    first_seq: int
-    envelopes: tuple[Envelope, ...] = ()
-    due: tuple[Row, ...] = ()
-    accepted: Envelope | None = None
-    repeated: bool = False
+    __slots__ = ("accepted", "channel_id", "due", "envelopes", "known", "repeated")
+
+    def __init__(
+        self,
+        channel_id: str,
+        known: Known,
+        *,
+        envelopes: Sequence[Envelope] = (),
+        due: Sequence[Row] = (),
+        accepted: Envelope | None = None,
+        repeated: bool = False,
+    ) -> None:
+        self.channel_id = channel_id
+        self.known = known
+        self.envelopes = envelopes
+        self.due = due
+        self.accepted = accepted
+        self.repeated = repeated
 
 
 class Torn(Exception):
@@ -204,13 +215,9 @@ class Draft:
             raise ProtocolError(f"{self.row['channel_id']} was changed meanwhile; send it again")
         was = self.was
         known = was.after(revision, self.seq, self.metadata, self.state, folded)
+        channel_id = self.row["channel_id"]
         return Change(
-            channel_id=self.row["channel_id"],
-            known=known,
-            first_seq=self.row["seq"] + 1,
-            envelopes=tuple(self._envelopes),
-            due=tuple(self._due),
-            accepted=accepted,
+            channel_id, known, envelopes=self._envelopes, due=self._due, accepted=accepted
         )
 
     def _log_row(self, sent: Envelope, turn_id: str | None) -> Row:

@@ -59,8 +59,7 @@ def fork(tx: Transaction, desk: Desk, channel_id: str, at: str, new_channel_id: 
     made = tx.get("channels", new_channel_id)
     if made is not None:
         known = known_channel(tx, made, desk.adapters)
-        first = made["seq"] + 1
-        return Change(channel_id=new_channel_id, known=known, first_seq=first, repeated=True)
+        return Change(new_channel_id, known, repeated=True)
     source = channel_row(tx, channel_id)
     until = _place(tx, channel_id, at)
     row = _copied(tx, source, new_channel_id)
@@ -81,8 +80,7 @@ def resume(tx: Transaction, desk: Desk, channel_id: str, cached: Known | None = 
     row = channel_row(tx, channel_id)
     draft = Draft(tx, desk, row, cached)
     if not row["paused"] or draft.is_over:
-        first = row["seq"] + 1
-        return Change(channel_id=channel_id, known=draft.was, first_seq=first, repeated=True)
+        return Change(channel_id, draft.was, repeated=True)
     with draft:
         return draft.unpause()
 

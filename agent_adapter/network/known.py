@@ -108,10 +108,15 @@ def state_text(data: Mapping[str, Any]) -> str:
         return json.dumps(data)
 
 
-@lru_cache(maxsize=512)
 def iso(at: float) -> str:
-    """Seconds since the epoch as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+    """Seconds since the epoch as ISO 8601 in UTC, to the microsecond."""
+    seconds, micros = divmod(round(at * 1_000_000), 1_000_000)
+    return f"{_second(seconds)}.{micros:06}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _metadata(tx: Transaction, row: Row) -> ChannelMetadata:

@@ -97,12 +97,10 @@ def answer(draft: Draft, envelope: Envelope) -> Change:
     pending = envelope.sender_id in metadata.pending_acks
     if not pending or (metadata.state is not ChannelState.PENDING and not agrees):
         known = draft.was
-        first = draft.row["seq"] + 1
         # Said before, or no longer asked: there is nothing to change.
         return Change(
-            channel_id=metadata.channel_id,
-            known=known,
-            first_seq=first,
+            metadata.channel_id,
+            known,
             accepted=envelope,
             repeated=True,
         )
@@ -126,9 +124,7 @@ def close(
     row = channel_row(tx, channel_id)
     draft = Draft(tx, desk, row, cached)
     if draft.is_over:
-        return Change(
-            channel_id=channel_id, known=draft.was, first_seq=row["seq"] + 1, repeated=True
-        )
+        return Change(channel_id, draft.was, repeated=True)
     draft.end(reason)
     return draft.finish()
 
@@ -140,9 +136,7 @@ def expire(tx: Transaction, desk: Desk, channel_id: str, cached: Known | None = 
     draft = Draft(tx, desk, row, cached)
     over = row["expires_at"] is None or row["expires_at"] > tx.now
     if draft.is_over or over:
-        return Change(
-            channel_id=channel_id, known=draft.was, first_seq=row["seq"] + 1, repeated=True
-        )
+        return Change(channel_id, draft.was, repeated=True)
     draft.end("ttl_expired", ChannelState.EXPIRED)
     return draft.finish()
 

@@ -34,7 +34,6 @@ __all__ = [
     "INVITE_ANSWERS",
     "Refused",
     "accept",
-    "attempted",
     "check_change",
     "end_silent_turn",
     "envelope_of",
@@ -72,8 +71,8 @@ def accept(
     """Append `envelope` and write all that follows from it, in one operation.
 
     With `turn` it ends that attempt, and what the round staged is written before it. With `answers`
-    it is refused when that turn has passed. Raises a `NetworkError` before anything is written;
-    `attempted` makes that a value.
+    it is refused when that turn has passed. Raises a `NetworkError`
+    before anything is written.
     """
     leases.check(tx, desk.holder)
     row = channel_row(tx, envelope.channel_id)
@@ -163,14 +162,6 @@ def fail_turn(
     return draft.finish()
 
 
-def attempted(change: Any) -> Any:
-    """Run `change()`; a refusal as a value, so that nothing else of the batch is taken back."""
-    try:
-        return change()
-    except NetworkError as exc:
-        return Refused(exc)
-
-
 def read_from(
     tx: Transaction, channel_id: str, since_seq: int = 0, limit: int = 500
 ) -> list[tuple[int, Envelope]]:
@@ -238,9 +229,8 @@ def _first_acceptance(
     first = stored(rows[0]["body"])
     known = Draft(tx, desk, row, cached).was
     return Change(
-        channel_id=row["channel_id"],
-        known=known,
-        first_seq=row["seq"] + 1,
+        row["channel_id"],
+        known,
         accepted=first,
         repeated=True,
     )

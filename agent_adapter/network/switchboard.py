@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from agent_adapter.core.errors import AgentAdapterError, NotFoundError, StoreError
+from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundError, StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.flow.envelope import Envelope, is_turn, visible_to
 from agent_adapter.network import log
@@ -85,7 +85,11 @@ class Switchboard:
 
         def run(tx: Transaction) -> Any:
             self._set_clock(tx)
-            return log.attempted(lambda: op(tx))
+            try:
+                return op(tx)
+            except NetworkError as exc:
+                # As a value: nothing else of the store's transaction is taken back for it.
+                return Refused(exc)
 
         try:
             result: Any = await self.store.write(run)
@@ -253,9 +257,8 @@ class Switchboard:
         turn = tx.get("turns", row["turn_id"]) if row["turn_id"] is not None else None
         due = turn is not None and turn["state"] == "due" and turn["due_at"] is not None
         return Change(
-            channel_id=channel_id,
-            known=known,
-            first_seq=first + 1,
+            channel_id,
+            known,
             envelopes=tuple(envelope for _, envelope in entries),
             due=(turn,) if due and turn is not None else (),
         )

@@ -116,7 +116,7 @@ def check_waits(tx: Transaction, turn_id: str, channel_id: str, agent_id: str) -
 def done(tx: Transaction, row: Row, reason: str | None = None) -> None:
     """The turn has ended as it should."""
     values = {"state": "done", "ended_at": tx.now, "reason": reason, "due_at": None}
-    tx.update("turns", {"turn_id": row["turn_id"], "attempt": row["attempt"]}, values)
+    tx.update("turns", {"turn_id": row["turn_id"]}, values)
     if row["attempt"]:
         tx.delete("staged", {"turn_id": row["turn_id"]})
     if row["state"] == "parked":
