@@ -39,7 +39,12 @@ async def test_an_old_result_is_not_reused(store: Any, clock: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "known", [{"tenant": "theirs"}, {"principal": "eve"}, {"tenant": "a", "principal": "b"}]
+    "known",
+    [
+        {"tenant": "theirs", "principal": "bob"},
+        {"tenant": "ours", "principal": "eve"},
+        {"tenant": "a", "principal": "b"},
+    ],
 )
 async def test_a31_nobody_gets_anothers_result(store: Any, known: Any) -> None:
     """Tenant and principal are in the key, never joined text."""

@@ -9,9 +9,16 @@ from typing import Any
 import pytest
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.core.errors import RunLimitExceeded, ToolDefinitionError, ToolError
+from agent_adapter.core.errors import (
+    RunLimitExceeded,
+    ToolBusy,
+    ToolDefinitionError,
+    ToolError,
+)
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import RunLimits
 from agent_adapter.exec.executor import Executor
+from agent_adapter.exec.threads import SIZE, pool
 from tests.exec.shop import ARGS, Till, another_process, in_run, until
 from tests.exec.test_exactly_once import left_open
 
@@ -37,6 +44,24 @@ async def test_max_calls_per_tool(store: Any) -> None:
     await executor.run_spec(till.spec.replace(name="other"), ARGS, in_run())
     with pytest.raises(RunLimitExceeded, match="max_calls_per_tool"):
         await executor.run_spec(till.spec, ARGS, in_run())
+
+
+async def test_a_call_that_never_entered_its_function_is_given_back(
+    store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refused after its intent, it used nothing of the run."""
+
+    def charge(order: str, amount: int) -> str:
+        """Charges an order in a thread."""
+        return order
+
+    spec = ToolSpec.from_function(charge, cost=6)
+    executor = Executor(store=store, limits=RunLimits(max_calls_per_tool=1, max_cost=10))
+    with monkeypatch.context() as patched:
+        patched.setattr(pool, "lost", SIZE)
+        with pytest.raises(ToolBusy):
+            await executor.run_spec(spec, ARGS, in_run())
+    assert await executor.run_spec(spec, ARGS, in_run()) == "A1"
 
 
 async def test_max_cost(store: Any) -> None:
