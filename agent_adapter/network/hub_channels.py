@@ -91,7 +91,8 @@ def _channel_rows(
     if agent_id is None:
         return tx.select("channels", where, order_by="created_at", descending=True, limit=limit)
     member = {"agent_id": agent_id}
-    mine = tx.select("channel_members", member, order_by="joined_at", descending=True)
+    most = limit if state is None else None
+    mine = tx.select("channel_members", member, order_by="joined_at", descending=True, limit=most)
     rows = [tx.get("channels", item["channel_id"]) for item in mine]
     return [row for row in rows if row and (state is None or row["state"] == state)][:limit]
 

@@ -23,6 +23,7 @@ from agent_adapter.flow.envelope import (
     is_turn,
 )
 from agent_adapter.network import audit, expectations, leases, turns
+from agent_adapter.network.adapters.base import ExpectedTurn
 from agent_adapter.network.channel import ChannelState
 from agent_adapter.network.claims import TurnRef
 from agent_adapter.network.draft import Change, Desk, Draft
@@ -98,7 +99,7 @@ def accept(
             # A silent round ended the turn before, and left its clocks running.
             n = draft.row["turn_n"] if ended is None else ended["n"]
             expectations.stop_turn(tx, sent.channel_id, n)
-        _follow(draft, sent, closing)
+        _follow(draft, sent, closing, took_turn=ended is not None)
         return draft.finish(sent)
 
 
@@ -302,7 +303,7 @@ def _turn_ended(draft: Draft, envelope: Envelope, turn: TurnRef | None) -> Row |
     return row_of_turn if row_of_turn["state"] in ("due", "running", "parked") else None
 
 
-def _follow(draft: Draft, sent: Envelope, closing: str | None) -> None:
+def _follow(draft: Draft, sent: Envelope, closing: str | None, *, took_turn: bool) -> None:
     """What comes after an accepted envelope: the end of the channel, or the next turn."""
     result = draft.was.adapter.on_accepted(draft.metadata, sent, draft.state)
     if result.next_state is not None and result.next_state.is_terminal:
@@ -312,8 +313,15 @@ def _follow(draft: Draft, sent: Envelope, closing: str | None) -> None:
         draft.end(closing)
         return
     if is_turn(sent):
-        draft.give_turn(draft.was.adapter.next_turn(draft.metadata, sent, draft.state))
+        turn = draft.was.adapter.next_turn(draft.metadata, sent, draft.state)
+        if took_turn or turn is None or not _waits_already(draft, turn):
+            draft.give_turn(turn)
     expectations.of_silence(draft.tx, draft.was.deadlines, sent.channel_id)
+
+
+def _waits_already(draft: Draft, turn: ExpectedTurn) -> bool:
+    turn_id, trigger = draft.row["turn_id"], turn.triggering_envelope_id
+    return turn_id is not None and turns.point_at(draft.tx, turn_id, turn.agent_id, trigger)
 
 
 def check_change(

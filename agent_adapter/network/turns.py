@@ -32,6 +32,7 @@ __all__ = [
     "lose_running",
     "open_turn",
     "park",
+    "point_at",
     "reclaim",
     "release",
     "retry",
@@ -178,13 +179,22 @@ def lose_running(tx: Transaction) -> int:
 
 def drop_open(tx: Transaction, channel_id: str, reason: str) -> None:
     """The channel is over: so are its turns, and what their rounds had staged."""
-    rows = tx.select("turns", {"channel_id": channel_id}, order_by="n", descending=True, limit=20)
     ended = {"state": "dropped", "ended_at": tx.now, "reason": reason, "due_at": None}
-    for row in rows:
-        if row["state"] in _OPEN:
+    for state in _OPEN:
+        for row in tx.select("turns", {"channel_id": channel_id, "state": state}):
             tx.update("turns", {"turn_id": row["turn_id"]}, ended)
             tx.delete("staged", {"turn_id": row["turn_id"]})
             waits.forget(tx, row["turn_id"])
+
+
+def point_at(tx: Transaction, turn_id: str, agent_id: str, trigger: str | None) -> bool:
+    """Let a turn that has not begun answer a later message; `False` if there is none such.
+
+    In a channel where anybody may speak several messages can come before it begins: it answers
+    the newest, and sees the others.
+    """
+    where = {"turn_id": turn_id, "agent_id": agent_id, "state": "due", "attempt": 0}
+    return bool(tx.update("turns", where, {"trigger": trigger}))
 
 
 def has_expired_waits(tx: Transaction) -> bool:

@@ -213,7 +213,12 @@ TURNS = Table(
         " started_at:real ended_at:real trigger reason"
     ),
     key=("turn_id",),
-    indexes=(("state", "due_at"), ("channel_id", "n"), ("agent_id", "state")),
+    indexes=(
+        ("state", "due_at"),
+        ("channel_id", "n"),
+        ("channel_id", "state"),
+        ("agent_id", "state"),
+    ),
 )
 """Turns. `state` is `due`, `running`, `parked`, `done`, `failed` or `dropped`; a due turn without
 `due_at` waits for its participant's own message and is never started; `trigger` is the envelope

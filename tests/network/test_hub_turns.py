@@ -270,3 +270,65 @@ async def test_a_duplicate_gives_the_id_of_the_first_acceptance() -> None:
         first = await at.hub.post_envelope(said)
         assert await at.hub.post_envelope(said) == first
         assert await at.said(channel) == [("ana", "1")]
+
+
+async def test_messages_that_come_before_a_turn_begins_are_answered_together() -> None:
+    """In a free channel the waiting turn answers the newest and sees the others."""
+    heard: list[list[str]] = []
+
+    async def bob(turn: Any) -> str:
+        heard.append([*(item.text for item in turn.messages), turn.input_text])
+        return "all three"
+
+    async with scene() as at:
+        ana = await at.person("ana")
+        client = await at.agent("bob", bob)
+        channel = await ana.open(type="conversation", target=["bob"])
+        await at.hub.detach(client.agent_id)
+        for text in ("one", "two", "three"):
+            await channel.send(text)
+        at.hub.attach(client.agent_id, client)
+        await at.settle()
+        assert heard == [["one", "two", "three"]]
+        assert (await at.said(channel))[-1] == ("bob", "all three")
+
+
+async def test_a_message_during_a_round_is_answered_after_it() -> None:
+    """One round at a time in a channel, and none is lost."""
+    import asyncio
+
+    rounds: list[str] = []
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def bob(turn: Any) -> str:
+        rounds.append(turn.input_text)
+        begun.set()
+        await go_on.wait()
+        return f"re {turn.input_text}"
+
+    async with scene() as at:
+        ana = await at.person("ana")
+        await at.agent("bob", bob)
+        channel = await ana.open(type="conversation", target=["bob"])
+        await channel.send("one")
+        await begun.wait()
+        await channel.send("two")
+        go_on.set()
+        await at.settle()
+        assert rounds == ["one", "two"]
+        assert [text for name, text in await at.said(channel) if name == "bob"] == [
+            "re one",
+            "re two",
+        ]
+
+
+async def test_a_channel_that_closes_drops_every_turn_that_is_open() -> None:
+    """Nothing is due in a channel that is over."""
+    async with scene() as at:
+        ana = await at.person("ana")
+        client = await at.agent("bob", lambda text: "hi")
+        channel = await ana.open(type="conversation", target=["bob"])
+        await at.hub.detach(client.agent_id)
+        await channel.send("one")
+        await channel.close("enough")
+        assert await at.hub.pending_turns_for(client.agent_id) == []

@@ -152,6 +152,7 @@ def _turns() -> None:
     )
     op.create_index("ix_turns_state_due_at", "turns", ["state", "due_at"])
     op.create_index("ix_turns_channel_id_n", "turns", ["channel_id", "n"])
+    op.create_index("ix_turns_channel_id_state", "turns", ["channel_id", "state"])
     op.create_index("ix_turns_agent_id_state", "turns", ["agent_id", "state"])
 
 
