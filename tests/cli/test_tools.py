@@ -186,3 +186,20 @@ def test_a_file_of_decorated_functions_is_a_target(run: Run, tmp_path: Path) -> 
     )
     ran = run("tools", "call", "plain.py", "twice_for_the_cli", "n=21")
     assert (ran.code, ran.out.strip()) == (0, "42")
+
+
+def test_resuming_a_call_in_doubt_is_code_4(run: Run, tmp_path: Path) -> None:
+    """A write that failed in an unknown way is not run again, and the exit code says so."""
+    (tmp_path / "wire.py").write_text(
+        "import agent_adapter as aa\n\nregistry = aa.ToolRegistry()\n\n\n"
+        "@registry.tool(confirm=True)\n"
+        "def wire(amount: int) -> None:\n"
+        "    'Wire money.'\n"
+        "    raise RuntimeError('the line broke')\n"
+    )
+    assert run("tools", "call", "wire.py", "wire", "amount=5").code == 3
+    record = run("approvals", "list", "--json").json[0]["id"]
+    run("approvals", "approve", record)
+    assert run("tools", "resume", "wire.py", record).code == 1
+    again = run("tools", "resume", "wire.py", record)
+    assert (again.code, "ledger in-doubt" in again.err) == (4, True), again

@@ -13,6 +13,7 @@ import pytest
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Transaction
 from agent_adapter.store.sql import writer
+from agent_adapter.store.sql.connection import writing_connection
 from agent_adapter.store.sql.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio
@@ -48,6 +49,14 @@ async def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None
     assert (second.key, second.url) == (first.key, first.url)
     assert second.epoch != first.epoch
     await second.aclose()
+
+
+def test_commits_are_on_the_disk_when_they_return(tmp_path: Path) -> None:
+    """The writer's connection has a write-ahead log and `synchronous=FULL` (2)."""
+    connection = writing_connection(tmp_path / "state.db", create=True)
+    asked = [connection.execute(f"PRAGMA {name}") for name in ("journal_mode", "synchronous")]
+    assert [answer.fetchone()[0] for answer in asked] == ["wal", 2]
+    connection.close()
 
 
 async def test_closing_leaves_one_file_and_its_key(tmp_path: Path) -> None:
