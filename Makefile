@@ -23,7 +23,8 @@ $(STAMP): pyproject.toml uv.lock tools/find-uv.sh tools/sync.sh
 	@touch $(STAMP)
 
 demo: $(STAMP) ## Run the story: two frameworks, one held call, one ledger
-	@$(BIN)/agent-adapter demo
+	@rm -rf .demo
+	@$(BIN)/agent-adapter demo --keep .demo $(ARGS)
 
 test: lint types $(STAMP) ## Run everything that must pass: lint, types, every test
 	@sh tools/browser.sh
@@ -55,6 +56,6 @@ nox: $(STAMP) ## Run the nox sessions, each in a fresh environment
 	PATH="$$(dirname "$(UV)"):$$PATH" $(BIN)/nox
 
 clean: ## Remove what was built, not what was written
-	rm -rf .venv .uv .nox site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .uv .nox .demo site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 .PHONY: help setup demo test lint types format bench agentdojo docs nox clean

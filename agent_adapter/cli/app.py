@@ -18,6 +18,7 @@ from agent_adapter.cli import (
     ledger,
     mcp,
     runs,
+    serve,
     tokens,
     tools,
     writes,
@@ -38,6 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo", epilog="Example: agent-adapter demo --keep ./demo")(demo.command)
+app.command("serve", epilog="Example: agent-adapter serve --registry shop:registry")(serve.command)
 app.add_typer(tools.app, name="tools")
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(runs.app, name="runs")

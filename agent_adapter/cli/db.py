@@ -11,7 +11,7 @@ import typer
 
 from agent_adapter.cli.exits import OK, USAGE, Refusal
 from agent_adapter.cli.options import AsJson, Reviewer, StoreUrl, reviewer_name, with_store
-from agent_adapter.cli.output import console, plain, print_json
+from agent_adapter.cli.output import console, plain, print_json, working
 
 if TYPE_CHECKING:
     from agent_adapter.store.base import Store
@@ -34,7 +34,8 @@ def backup(
     """Write one moment of the store, and its key, to a new file; others go on meanwhile."""
     from agent_adapter.exec.upkeep import back_up
 
-    written = with_store(store, lambda opened: back_up(opened, to))
+    with working("copying"):
+        written = with_store(store, lambda opened: back_up(opened, to))
     if as_json:
         print_json({"backup": str(written), "bytes": written.stat().st_size})
     else:
@@ -48,7 +49,8 @@ def upgrade(store: StoreUrl = None, as_json: AsJson = False) -> int:
 
     An older version of this library cannot open it afterwards: back it up first.
     """
-    before, after = with_store(store, _revisions)
+    with working("upgrading"):
+        before, after = with_store(store, _revisions)
     if as_json:
         print_json({"before": before, "after": after})
     elif before == after:
@@ -84,7 +86,8 @@ def prune(
 
     before = time.time() - _age(older_than)
     who = reviewer_name(reviewer)
-    runs = with_store(store, lambda opened: delete(opened, before=before, by=who, dry=dry))
+    with working("looking for old runs"):
+        runs = with_store(store, lambda opened: delete(opened, before=before, by=who, dry=dry))
     if as_json:
         print_json({"runs": runs, "deleted": not dry})
     else:

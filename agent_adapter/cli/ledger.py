@@ -11,7 +11,7 @@ import typer
 
 from agent_adapter.cli.exits import DOUBT, OK, USAGE, Refusal
 from agent_adapter.cli.options import AsJson, Reason, Reviewer, StoreUrl, reviewer_name, with_store
-from agent_adapter.cli.output import console, plain, print_json, table, when
+from agent_adapter.cli.output import console, plain, print_json, table, when, working
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -63,7 +63,8 @@ def verify(
     """Check every chain: nothing changed, removed, re-ordered or cut off."""
     from agent_adapter.exec.ledger import verify as verify_ledger
 
-    report = with_store(store, lambda opened: verify_ledger(opened, run))
+    with working("checking every chain" if run is None else "checking the chain"):
+        report = with_store(store, lambda opened: verify_ledger(opened, run))
     if run is not None and report.problems == (f"{run}: no such run",):
         raise _no_run(run)
     if as_json:

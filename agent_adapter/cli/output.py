@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["console", "plain", "print_json", "say_error", "table", "when"]
+__all__ = ["console", "plain", "print_json", "say_error", "table", "when", "working"]
 
 
 def plain(text: object, *, lines: bool = False) -> str:
@@ -68,3 +69,12 @@ def when(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds)) + "Z"
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Says on a terminal that work is under way; on stderr, so that no output is touched."""
+    from rich.console import Console
+
+    with Console(stderr=True, highlight=False, markup=False).status(f"{what} …"):
+        yield
