@@ -14,7 +14,14 @@ import typer
 from agent_adapter.cli.exits import OK, Refusal
 from agent_adapter.cli.following import Seconds, follow, print_line
 from agent_adapter.cli.ledger import told
-from agent_adapter.cli.options import AsJson, StoreUrl, with_store
+from agent_adapter.cli.options import (
+    AsJson,
+    Reason,
+    Reviewer,
+    StoreUrl,
+    reviewer_name,
+    with_store,
+)
 from agent_adapter.cli.output import console, plain, print_json, table, when
 
 if TYPE_CHECKING:
@@ -40,6 +47,26 @@ class Ending(StrEnum):
     UNKNOWN = "unknown"
     ABORTED = "aborted"
     FAILED = "failed"
+
+
+@app.command(epilog='Example: agent-adapter runs cancel run_7f3a --reason "wrong customer"')
+def cancel(
+    run: Run,
+    reason: Reason = None,
+    reviewer: Reviewer = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Let no write of a run begin any more, in whichever process it goes on."""
+    from agent_adapter.exec.upkeep import cancel_run
+
+    who = reviewer_name(reviewer)
+    with_store(store, lambda opened: cancel_run(opened, run, by=who, reason=reason or ""))
+    if as_json:
+        print_json({"run": run, "cancelled": True, "reason": reason})
+    else:
+        console().print(plain(f"{run} is cancelled: no write of it begins any more"))
+    return OK
 
 
 @app.command("list", epilog="Example: agent-adapter runs list --tool refund")

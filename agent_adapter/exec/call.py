@@ -251,6 +251,7 @@ class Call:
             attempt=ctx.attempt,
             reexecutes=ctx.reexecutes,
             call_id=ctx.call_id,
+            root_run_id=self.root_run_id,
             parent_call_key=self.parent.key() if self.parent is not None else None,
             cost=self.cost,
             once_key=self.once_key,

@@ -8,7 +8,14 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.core.errors import AgentAdapterError, StoreError, ToolError, ToolNotFound
+from agent_adapter.core.errors import (
+    AgentAdapterError,
+    StoreError,
+    ToolError,
+    ToolInDoubt,
+    ToolNotFound,
+)
+from agent_adapter.core.events import CallInDoubt
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
@@ -260,6 +267,9 @@ class Executor:
         if isinstance(error, ToolError) and error.raised_in is None:
             error.raised_in = call.spec.name
         notice(error)
+        if isinstance(error, ToolInDoubt):
+            ids = (call.spec.name, call.ctx.call_id, call.run_id, error.call_key)
+            self.watchers.emit(CallInDoubt(*ids, str(error)))
         if call.entered or isinstance(error, StoreError):
             return
         facts = {"tool": call.spec.name, "call_id": call.ctx.call_id, "error": error.kind}

@@ -13,6 +13,7 @@ from agent_adapter.core.errors import (
     ToolError,
     ToolInDoubt,
 )
+from agent_adapter.core.events import LateOutcome
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec.book import Book
 from agent_adapter.exec.call import Call
@@ -237,6 +238,8 @@ def late(call: Call) -> Any:
     def report(value: Any, error: BaseException | None) -> None:
         outcome = outcome_of(call, value, error)
         _post(call, lambda tx: late_outcome(tx, outcome))
+        ids = (call.spec.name, call.ctx.call_id, call.run_id, call.call_key)
+        call.executor.watchers.emit(LateOutcome(*ids, outcome.ending))
 
     return report
 

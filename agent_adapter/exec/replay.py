@@ -139,9 +139,7 @@ def refused(call: Call, begun: Begun) -> AgentAdapterError:
         error = ApprovalExpired if state == "expired" else ApprovalDenied
         return error(f"{name}: {begun.reason}")
     if begun.state == "stopped":
-        return ApprovalDenied(
-            f"{name}: all writes are stopped ({begun.reason or 'no reason given'})"
-        )
+        return ApprovalDenied(f"{name}: {begun.reason}")
     return ToolInFlight(f"{name}: {begun.reason}")
 
 

@@ -1,4 +1,4 @@
-"""What an operator does to a store as a whole: stop its writes, prune it, copy it."""
+"""What an operator does to a store: stop its writes or a run, prune it, copy it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 from functools import partial
 from pathlib import Path
 
-from agent_adapter.core.errors import StoreError
+from agent_adapter.core.errors import AgentAdapterError, StoreError
 from agent_adapter.store import pruning, switch
 from agent_adapter.store.base import Store
 
-__all__ = ["allow_writes", "back_up", "prune", "stop_writes", "stopped"]
+__all__ = ["allow_writes", "back_up", "cancel_run", "prune", "stop_writes", "stopped"]
 
 _AT_ONCE = 50
 
@@ -32,6 +32,17 @@ async def allow_writes(store: Store, *, by: str) -> bool:
 async def stopped(store: Store) -> str | None:
     """Why writes are stopped; `None` while they may run."""
     return await store.read(switch.stopped)
+
+
+async def cancel_run(store: Store, run_id: str, *, by: str, reason: str = "") -> None:
+    """Let no write of the run, or of runs its tools start, begin any more, in every process.
+
+    Where a run has limits that goes for its reads, too. What is under way goes on to its end.
+    """
+    await store.flush()
+    known = await store.write(lambda tx: switch.cancel_run(tx, run_id, by=by, reason=reason))
+    if not known:
+        raise AgentAdapterError(f"no run {run_id} in {store.url}; nothing was cancelled")
 
 
 async def prune(store: Store, *, before: float, by: str, dry: bool = False) -> int:

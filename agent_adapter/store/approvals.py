@@ -256,11 +256,12 @@ def _denied_before(tx: Transaction, request: ApprovalRequest) -> Row | None:
 def _cannot_ask(tx: Transaction, request: ApprovalRequest, terms: Terms) -> Refusal | None:
     if terms.by_others and request.requester is None:
         return Refusal(reason="a quorum needs to know whose run this is, and nobody is named")
-    open_in_run = {"run_id": request.run_id, "state": "pending", "decide_by >=": tx.now}
+    waiting = {"tenant": request.tenant, "state": "pending", "decide_by >=": tx.now}
+    open_in_run = {"run_id": request.run_id} | waiting
     if tx.count("approvals", open_in_run) >= terms.per_run:
         return Refusal(reason=f"{terms.per_run} approvals of this run already wait for a person")
     if request.principal is not None:
-        theirs = {"principal": request.principal, "state": "pending", "decide_by >=": tx.now}
+        theirs = {"principal": request.principal} | waiting
         if tx.count("approvals", theirs) >= terms.per_principal:
             return Refusal(reason=f"{terms.per_principal} approvals of {request.principal} wait")
     return None

@@ -10,7 +10,7 @@ import dataclasses
 from typing import Any
 
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store import approvals, ledger, limits
+from agent_adapter.store import approvals, ledger, limits, switch
 from agent_adapter.store.approvals import Take
 from agent_adapter.store.base import Operation, Row, Transaction
 from agent_adapter.store.identity import found_as, in_the_way, key_of, last_n, mark_issued, match
@@ -106,11 +106,9 @@ def _stop(tx: Transaction, intent: Intent, fence: Operation[str | None] | None) 
     stale = fence(tx) if fence is not None else None
     if stale is not None:
         return Begun(state="stale", reason=stale)
-    if intent.effects == "write":
-        stopped = tx.get("meta", "writes-stopped")
-        if stopped is not None:
-            return Begun(state="stopped", reason=stopped["value"] or "")
-    return None
+    write = intent.effects == "write"
+    why = switch.halted(tx, run_id=intent.run_id, root_run_id=intent.root_run_id, write=write)
+    return None if why is None else Begun(state="stopped", reason=why)
 
 
 def _take_and_reserve(

@@ -43,6 +43,7 @@ class Intent:
     reexecutes: bool = False
     call_id: str | None = None
     parent_call_key: str | None = None
+    root_run_id: str = ""
     cost: float = 0.0
     once_key: str | None = None
     accepted: frozenset[str] = frozenset()

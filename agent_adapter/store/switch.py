@@ -1,22 +1,43 @@
-"""Operations on the switch that stops every write of a store, in whichever process."""
+"""Operations on what stops calls that have not begun: all writes of a store, or one run."""
 
 from __future__ import annotations
 
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Transaction
 
-__all__ = ["UPKEEP", "allow_writes", "stop_writes", "stopped"]
+__all__ = ["UPKEEP", "allow_writes", "cancel_run", "halted", "stop_writes", "stopped"]
 
 UPKEEP = "upkeep"
 """The run under which the ledger keeps what was done to the store as a whole."""
 
 _NAME = "writes-stopped"
+_CANCELLED = "cancelled:"
 
 
 def stopped(tx: Transaction) -> str | None:
     """Why writes are stopped; `None` while they may run."""
     row = tx.get("meta", _NAME)
     return None if row is None else row["value"] or ""
+
+
+def halted(tx: Transaction, *, run_id: str, root_run_id: str, write: bool) -> str | None:
+    """Why a call of that run may not begin; `None` while it may."""
+    cancelled = {f"{_CANCELLED}{name}" for name in (run_id, root_run_id or run_id)}
+    names = [*cancelled, _NAME] if write else list(cancelled)
+    for row in tx.select("meta", {"name in": sorted(names)}):
+        what = "all writes are stopped" if row["name"] == _NAME else "the run was cancelled"
+        return f"{what} ({row['value'] or 'no reason given'})"
+    return None
+
+
+def cancel_run(tx: Transaction, run_id: str, *, by: str, reason: str) -> bool:
+    """Let no call of the run, or of runs its tools start, begin any more; `False` if unknown."""
+    if not tx.count("ledger", {"run_id": run_id}):
+        return False
+    if tx.insert("meta", {"name": f"{_CANCELLED}{run_id}", "value": reason}):
+        tx.update("runs", {"run_id": run_id}, {"cancelled": 1})
+        ledger.append(tx, run_id, "run-cancelled", None, {"reviewer": by, "reason": reason})
+    return True
 
 
 def stop_writes(tx: Transaction, *, by: str, reason: str) -> None:

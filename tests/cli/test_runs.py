@@ -132,3 +132,10 @@ def test_watch_for_people(run: Run, held: str) -> None:
     assert ran.code == 0
     assert ran.out.startswith(f"{held} pending refund")
     assert '"order_id": "A1"' in ran.out
+
+
+def test_cancel_lets_nothing_of_a_run_begin(run: Run, paid: str) -> None:
+    """The run is named, and an unknown one is an error that changes nothing."""
+    assert run("runs", "cancel", paid, "--reason", "wrong customer", "--json").json["cancelled"]
+    refused = run("runs", "cancel", "run_x")
+    assert refused.code == 1 and "no run run_x" in refused.err

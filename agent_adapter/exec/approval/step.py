@@ -183,9 +183,15 @@ async def agree_to_repeat(call: Call, reason: str) -> None:
     """Ask about a write that would add to unclear earlier ones; `ToolInDoubt` without a port."""
     if call.executor.approval is None:
         first = call.earlier[0]
+        unclear = first["ending"] in (None, "unknown")
+        way_out = (
+            f"see what it did, then run `agent-adapter ledger resolve {first['call_key']}`"
+            if unclear
+            else f"{first['tool']} ({first['call_key']}) stands: give the executor an approval "
+            "port, or begin a new run"
+        )
         raise ToolInDoubt(
-            f"{call.spec.name}: {reason}, and there is nobody to ask; see what the earlier call "
-            f"did, then run `agent-adapter ledger resolve {first['call_key']}`",
+            f"{call.spec.name}: {reason}, and there is nobody to ask; {way_out}",
             call_key=first["call_key"],
         )
     decision = await ask(call, call.executor.approval, reason)
