@@ -1,0 +1,246 @@
+"""Channels: what was said, whose turn it is, the graph, and a person's word in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent_adapter.console import actions
+from agent_adapter.console.drawing import drawn
+from agent_adapter.console.pages import Console, Form, action, page, see_other
+from agent_adapter.console.people import Person
+from agent_adapter.console.problems import Problem
+from agent_adapter.core.errors import AgentAdapterError
+from agent_adapter.flow.graph import TransitionGraph
+from agent_adapter.flow.picture import Picture, picture_of
+from agent_adapter.network.known import channel_row
+from agent_adapter.network.log import read_from
+from agent_adapter.network.reports import (
+    ONGOING,
+    ChannelReport,
+    LogLine,
+    list_lines,
+    log_lines,
+    report_of,
+    text_line,
+)
+from agent_adapter.store.base import Row, Transaction
+
+__all__ = ["LINES", "ROUTES", "lines_of", "log_of", "report"]
+
+PAGE = 50
+LINES = 100
+
+
+async def _list(console: Console, request: Request, person: Person) -> Response:
+    state = request.query_params.get("state", "open")
+    states = {"open": ONGOING, "closed": ("closed", "expired"), "all": None}
+    if state not in states:
+        raise Problem(422, "state", f"no state {state!r}; there are {', '.join(states)}")
+    lines = await lines_of(console, states[state], PAGE)
+    return console.render(request, "channels.html", lines=lines, state=state, states=list(states))
+
+
+async def _show(console: Console, request: Request, person: Person) -> Response:
+    channel_id = request.path_params["id"]
+    found = await report(console, channel_id)
+    lines = await log_of(console, channel_id, newest=LINES)
+    row, names, expectations, served = await console.store.read(lambda tx: _around(tx, channel_id))
+    picture = await _picture(console, row, names)
+    command = request.query_params.get("command")
+    return console.render(
+        request,
+        "channel.html",
+        report=found,
+        lines=lines,
+        first=lines[0].seq if lines else 0,
+        last=lines[-1].seq if lines else 0,
+        text_line=text_line,
+        picture=picture,
+        svg=None if picture is None else Markup(drawn(picture, _lit(row, found))),  # noqa: S704
+        rules=[] if picture is None else _rules(picture),
+        expectations=expectations,
+        speakers=await actions.speakers(console.settings, person, channel_id),
+        served=served,
+        command=await actions.command_result(console.settings, command) if command else None,
+    )
+
+
+async def _log(console: Console, request: Request, person: Person) -> Response:
+    """Entries after `since`, for a page that is open already."""
+    channel_id = request.path_params["id"]
+    await report(console, channel_id)
+    since = _whole(request, "since")
+    lines = await log_of(console, channel_id, since=since)
+    return console.render(
+        request,
+        "_log.html",
+        lines=lines,
+        text_line=text_line,
+        channel_id=channel_id,
+        last=lines[-1].seq if lines else since,
+    )
+
+
+async def _earlier(console: Console, request: Request, person: Person) -> Response:
+    """The page of a log before an entry: nothing that was said is out of reach."""
+    channel_id = request.path_params["id"]
+    await report(console, channel_id)
+    before = max(1, _whole(request, "before"))
+    first = max(0, before - 1 - LINES)
+    lines = await log_of(console, channel_id, since=first, until=before - 1) if before > 1 else []
+    return console.render(
+        request,
+        "log.html",
+        lines=lines,
+        text_line=text_line,
+        channel_id=channel_id,
+        first=lines[0].seq if lines else 0,
+    )
+
+
+async def _speak(console: Console, request: Request, person: Person, form: Form) -> Response:
+    channel_id = request.path_params["id"]
+    id = await actions.speak(
+        console.settings,
+        person,
+        channel_id,
+        sender=form.get("sender", ""),
+        text=form.get("text", "").replace("\r\n", "\n"),
+        key=form.get("key", ""),
+    )
+    return see_other(f"/channels/{channel_id}?command={id}#said")
+
+
+async def _fork(console: Console, request: Request, person: Person, form: Form) -> Response:
+    channel_id = request.path_params["id"]
+    id = await actions.fork(console.settings, person, channel_id, at=form.get("at", "").strip())
+    return see_other(f"/channels/{channel_id}?command={id}#said")
+
+
+async def _resume(console: Console, request: Request, person: Person, form: Form) -> Response:
+    channel_id = request.path_params["id"]
+    id = await actions.resume_fork(console.settings, person, channel_id)
+    return see_other(f"/channels/{channel_id}?command={id}#said")
+
+
+async def lines_of(console: Console, states: Any, limit: int) -> list[Any]:
+    """Channels of this tenant, the newest first."""
+    tenant = console.settings.tenant
+
+    def op(tx: Transaction) -> list[Any]:
+        lines = list_lines(tx, states, limit)
+        rows = {line.channel_id: tx.get("channels", line.channel_id) for line in lines}
+        return [
+            line for line in lines if ((rows[line.channel_id] or {}).get("tenant") or "") == tenant
+        ]
+
+    return await console.store.read(op)
+
+
+async def report(console: Console, channel_id: str) -> ChannelReport:
+    """All about a channel but its log; `Problem` 404 for none."""
+    tenant = console.settings.tenant
+
+    def op(tx: Transaction) -> ChannelReport | None:
+        row = tx.get("channels", channel_id)
+        if row is None or (row["tenant"] or "") != tenant:
+            return None
+        return report_of(tx, channel_id)
+
+    found = await console.store.read(op)
+    if found is None:
+        raise Problem(404, "not-found", f"no channel {channel_id}")
+    return found
+
+
+async def log_of(
+    console: Console,
+    channel_id: str,
+    *,
+    newest: int = LINES,
+    since: int | None = None,
+    until: int | None = None,
+) -> list[LogLine]:
+    """A page of a channel's log, oldest first: the newest entries, or those after `since`."""
+
+    def op(tx: Transaction) -> list[LogLine]:
+        if since is None:
+            return log_lines(tx, channel_id, newest=newest)
+        names = _names(tx, channel_id)
+        limit = LINES if until is None else min(LINES, until - since)
+        return [
+            LogLine(seq=seq, sender=names.get(each.sender_id, each.sender_id), envelope=each)
+            for seq, each in read_from(tx, channel_id, since, max(1, limit))
+        ]
+
+    return await console.store.read(op)
+
+
+def _names(tx: Transaction, channel_id: str) -> dict[str, str]:
+    members = tx.select("channel_members", {"channel_id": channel_id}, order_by="position")
+    return {each["agent_id"]: each["name"] or each["agent_id"] for each in members}
+
+
+def _around(
+    tx: Transaction, channel_id: str
+) -> tuple[Row, dict[str, str], list[dict[str, Any]], bool]:
+    row = channel_row(tx, channel_id)
+    names = _names(tx, channel_id)
+    where = {"channel_id": channel_id}
+    expected = tx.select("expectations", where, order_by=("turn", "position"), limit=50)
+    expectations = [
+        {
+            **each,
+            "of": names.get(each["agent_id"] or "", each["agent_id"]),
+        }
+        for each in expected
+    ]
+    lease = tx.get("leases", "hub")
+    served = bool(lease and lease["epoch"] and tx.is_live(lease["epoch"]))
+    return row, names, expectations, served
+
+
+def _lit(row: Row, found: ChannelReport) -> str | None:
+    current: str | None = row["expected"] if found.line.state in ONGOING else None
+    return current
+
+
+async def _picture(console: Console, row: Row, names: dict[str, str]) -> Picture | None:
+    if row["graph_hash"] is None:
+        return None
+    graph = await console.store.read(lambda tx: tx.get("graphs", row["graph_hash"]))
+    try:
+        return None if graph is None else picture_of(TransitionGraph.loads(graph["data"]), names)
+    except AgentAdapterError:  # parts that only the hub's own program has registered
+        return None
+
+
+def _rules(picture: Picture) -> list[dict[str, str]]:
+    labels = {node.id: node.label for node in picture.nodes} | {"start": "start"}
+    return [
+        {"source": labels[each.source], "target": labels[each.target], "when": each.label}
+        for each in picture.arrows
+    ]
+
+
+def _whole(request: Request, name: str) -> int:
+    text = request.query_params.get(name, "0")
+    if not (text.isascii() and text.isdigit()) or len(text) > 15:
+        raise Problem(422, "query", f"{name} is a whole number, not {text!r:.40}")
+    return int(text)
+
+
+ROUTES: list[Route] = [
+    page("/channels", _list),
+    page("/channels/{id}", _show),
+    page("/channels/{id}/entries", _log),
+    page("/channels/{id}/earlier", _earlier),
+    action("/channels/{id}/speak", _speak),
+    action("/channels/{id}/fork", _fork, role="admin"),
+    action("/channels/{id}/resume", _resume, role="admin"),
+]

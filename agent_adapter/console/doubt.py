@@ -1,0 +1,80 @@
+"""Writes whose end nobody knows, and a person's word on each."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent_adapter.console import actions
+from agent_adapter.console.pages import Console, Form, action, page, see_other
+from agent_adapter.console.people import Person
+from agent_adapter.console.problems import Problem
+from agent_adapter.store import doubt, ledger
+from agent_adapter.store.base import Row, Transaction
+
+__all__ = ["MOST", "ROUTES", "in_doubt"]
+
+MOST = 100
+
+
+async def in_doubt(console: Console) -> tuple[list[dict[str, Any]], int]:
+    """The oldest writes in doubt, with their arguments as text, and how many there are."""
+    tenant = console.settings.tenant
+
+    def op(tx: Transaction) -> tuple[list[dict[str, Any]], int]:
+        rows = doubt.in_doubt(tx, tenant)
+        return [_with_arguments(tx, row) for row in rows[:MOST]], len(rows)
+
+    return await console.store.read(op)
+
+
+async def _list(console: Console, request: Request, person: Person) -> Response:
+    calls, total = await in_doubt(console)
+    return console.render(request, "doubt.html", calls=calls, total=total)
+
+
+async def _resolve(console: Console, request: Request, person: Person, form: Form) -> Response:
+    answer = form.get("answer")
+    if answer not in ("done", "not-done"):
+        raise Problem(422, "answer", "say what the other side shows: done or not done")
+    if not form.get("reason", "").strip():
+        raise Problem(422, "reason", "say how you know: a reason is kept with the answer")
+    text = form.get("result", "").strip()
+    if text and answer == "not-done":
+        raise Problem(422, "result", "a call that was not done has no result: leave it empty")
+    await actions.resolve(
+        console.settings,
+        person,
+        request.path_params["key"],
+        happened=answer == "done",
+        result=_value(text),
+        reason=form["reason"].strip(),
+    )
+    return see_other("/in-doubt")
+
+
+def _value(text: str) -> Any:
+    """JSON where it can be read as JSON, else the text itself."""
+    if not text:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _with_arguments(tx: Transaction, row: Row) -> dict[str, Any]:
+    data = ledger.payload(tx, row["arguments"])
+    known = "begun by a process that died" if row["state"] == "open" else f"ended {row['ending']}"
+    text = "(erased)" if data is None else data.decode("utf-8", "backslashreplace")
+    return {**row, "text": text, "known": known}
+
+
+ROUTES: list[Route] = [
+    page("/in-doubt", _list),
+    action("/in-doubt/{key}", _resolve),
+]

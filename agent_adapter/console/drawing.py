@@ -1,0 +1,169 @@
+"""A channel's graph as SVG, drawn here: layers from the first speaker down, the current one lit."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from html import escape
+
+from agent_adapter.exec.approval.binding import visible
+from agent_adapter.flow.picture import Arrow, Node, Picture
+
+__all__ = ["drawn"]
+
+_WIDTH, _HEIGHT = 150, 40
+_ACROSS, _DOWN = 40, 56
+_MARGIN = 30
+_LONGEST = 18
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    node: Node
+    x: float
+    y: float
+
+    @property
+    def middle(self) -> float:
+        return self.x + _WIDTH / 2
+
+
+def drawn(picture: Picture, current: str | None = None, *, title: str = "Who speaks next") -> str:
+    """The picture as one `<svg>` element, inert: no script, no style of its own.
+
+    `current` is the id of the participant whose turn it is.
+    """
+    boxes, width, height = _placed(picture)
+    lit = "" if current is None else _name_of(picture, current)
+    described = f"{len(picture.nodes)} nodes, {len(picture.arrows)} rules"
+    described += f"; it is the turn of {lit}" if lit else ""
+    parts = [
+        f'<svg class="graph" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
+        f' height="{height:.0f}" role="img" aria-labelledby="graph-title graph-about">',
+        f'<title id="graph-title">{_text(title)}</title>',
+        f'<desc id="graph-about">{_text(described)}</desc>',
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8"'
+        ' markerHeight="8" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z"/></marker></defs>',
+    ]
+    parts += [_arrow(arrow, boxes, number) for number, arrow in enumerate(picture.arrows)]
+    parts += [
+        _box(box, lit=box.node.kind == "speaker" and box.node.key == current)
+        for box in boxes.values()
+    ]
+    return "".join([*parts, "</svg>"])
+
+
+def _placed(picture: Picture) -> tuple[dict[str, _Box], float, float]:
+    layers = _layers(picture)
+    widest = max((len(layer) for layer in layers), default=1)
+    width = 2 * _MARGIN + widest * _WIDTH + (widest - 1) * _ACROSS + 60
+    boxes: dict[str, _Box] = {}
+    for depth, layer in enumerate(layers):
+        used = len(layer) * _WIDTH + (len(layer) - 1) * _ACROSS
+        left = (width - used) / 2
+        for place, node in enumerate(layer):
+            x = left + place * (_WIDTH + _ACROSS)
+            boxes[node.id] = _Box(node, x, _MARGIN + depth * (_HEIGHT + _DOWN))
+    height = 2 * _MARGIN + len(layers) * _HEIGHT + max(0, len(layers) - 1) * _DOWN
+    return boxes, width, height
+
+
+def _layers(picture: Picture) -> list[list[Node]]:
+    """Nodes by their distance from the start; what nothing leads to comes first, ends last."""
+    depth: dict[str, int] = {}
+    leads: dict[str, list[str]] = {}
+    for arrow in picture.arrows:
+        leads.setdefault(arrow.source, []).append(arrow.target)
+    waiting = deque((target, 0) for target in leads.get("start", ()))
+    for node in picture.nodes:
+        if node.kind == "any":
+            waiting.append((node.id, 0))
+    while waiting:
+        id, at = waiting.popleft()
+        if id not in depth:
+            depth[id] = at
+            waiting.extend((target, at + 1) for target in leads.get(id, ()))
+    last = max(depth.values(), default=0)
+    for node in picture.nodes:
+        if node.kind == "end":
+            depth[node.id] = max(last, 1)
+        depth.setdefault(node.id, last)
+    layers: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0) + 1)]
+    for node in picture.nodes:
+        layers[depth[node.id]].append(node)
+    return [layer for layer in layers if layer]
+
+
+def _box(box: _Box, *, lit: bool) -> str:
+    node = box.node
+    round_ = _HEIGHT / 2 if node.kind == "end" else 6
+    classes = f"node {node.kind}" + (" current" if lit else "")
+    return (
+        f'<g class="{classes}"><title>{_text(node.label)}</title>'
+        f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{_WIDTH}" height="{_HEIGHT}"'
+        f' rx="{round_:.0f}"/>'
+        f'<text x="{box.middle:.1f}" y="{box.y + _HEIGHT / 2 + 5:.1f}" text-anchor="middle">'
+        f"{_text(_short(node.label))}</text></g>"
+    )
+
+
+def _arrow(arrow: Arrow, boxes: dict[str, _Box], number: int) -> str:
+    target = boxes[arrow.target]
+    kind = "arrow dashed" if arrow.dashed else "arrow"
+    if arrow.source == "start":
+        path = f"M{target.middle:.1f} {target.y - 22:.1f}L{target.middle:.1f} {target.y - 2:.1f}"
+        return f'<path class="{kind}" d="{path}" marker-end="url(#tip)"/>'
+    source = boxes[arrow.source]
+    path, x, y = _curve(source, target, number)
+    mark = arrow.label.partition(".")[0] if arrow.label[:1].isdigit() else ""
+    said = f'<text class="mark" x="{x:.1f}" y="{y:.1f}">{_text(mark)}</text>' if mark else ""
+    return (
+        f"<g><title>{_text(arrow.label or 'then')}</title>"
+        f'<path class="{kind}" d="{path}" marker-end="url(#tip)"/>{said}</g>'
+    )
+
+
+def _curve(source: _Box, target: _Box, number: int) -> tuple[str, float, float]:
+    """The path from one box to another, and where its mark goes; several are drawn apart."""
+    aside = (number % 5 - 2) * 9
+    if source is target:
+        x, y = source.x + _WIDTH, source.y + _HEIGHT / 2
+        return (
+            f"M{x:.1f} {y - 8:.1f}C{x + 34:.1f} {y - 20:.1f} {x + 34:.1f} {y + 20:.1f}"
+            f" {x + 2:.1f} {y + 8:.1f}",
+            x + 28,
+            y,
+        )
+    if target.y > source.y:
+        x1, y1 = source.middle + aside, source.y + _HEIGHT
+        x2, y2 = target.middle + aside, target.y - 2
+    elif target.y < source.y:
+        x1, y1 = source.middle + aside, source.y
+        x2, y2 = target.middle + aside + 14, target.y + _HEIGHT + 2
+    else:
+        right = target.x > source.x
+        x1, y1 = (source.x + _WIDTH, source.y + 20) if right else (source.x, source.y + 20)
+        x2, y2 = (target.x - 2, target.y + 20) if right else (target.x + _WIDTH + 2, target.y + 20)
+        bend = y1 + (_HEIGHT + 6 + aside if not right else aside)
+        path = f"M{x1:.1f} {y1:.1f}Q{(x1 + x2) / 2:.1f} {bend:.1f} {x2:.1f} {y2:.1f}"
+        return path, (x1 + x2) / 2, (y1 + bend) / 2
+    half = (y1 + y2) / 2
+    path = f"M{x1:.1f} {y1:.1f}C{x1:.1f} {half:.1f} {x2:.1f} {half:.1f} {x2:.1f} {y2:.1f}"
+    return path, (x1 + x2) / 2 + 5, half
+
+
+def _name_of(picture: Picture, agent_id: str) -> str:
+    found = (
+        node.label for node in picture.nodes if node.kind == "speaker" and node.key == agent_id
+    )
+    return next(found, "")
+
+
+def _short(label: str) -> str:
+    """What fits into a box; the whole is its tooltip, and in the list of rules."""
+    line = " ".join(label.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))

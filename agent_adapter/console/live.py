@@ -1,0 +1,104 @@
+"""Server-sent events: pages that are open learn what has changed, and fetch it themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Any
+
+from sse_starlette.sse import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent_adapter.console.inbox import waiting
+from agent_adapter.console.pages import Console, page
+from agent_adapter.console.people import Person
+from agent_adapter.console.problems import Problem
+from agent_adapter.network.known import channel_row
+
+__all__ = ["ROUTES"]
+
+_PAUSE = 0.7
+_LASTS = 600.0
+_MOST = 8
+_open: Counter[str] = Counter()
+
+
+async def _inbox(console: Console, request: Request, person: Person) -> Response:
+    """`change` events: `{"added": […], "removed": […], "total": n}`; the first has all `ids`."""
+
+    async def events() -> AsyncIterator[dict[str, str]]:
+        known: set[str] | None = None
+        told = -1
+        async for _ in _beats(console, request):
+            ids, total = await waiting(console)
+            if known is None or set(ids) != known or total != told:
+                added = [id for id in ids if known is not None and id not in known]
+                removed = sorted((known or set()) - set(ids))
+                data: dict[str, Any] = {"added": added, "removed": removed, "total": total}
+                if known is None:
+                    data["ids"] = ids
+                yield {"event": "change", "data": json.dumps(data)}
+                known, told = set(ids), total
+
+    return _stream(person, events())
+
+
+async def _channel(console: Console, request: Request, person: Person) -> Response:
+    """`change` events: `{"entries": n, "state": …, "expected": …}`, whenever one changes."""
+    channel_id = request.path_params["id"]
+    row = await console.store.read(lambda tx: channel_row(tx, channel_id))
+    if (row["tenant"] or "") != console.settings.tenant:
+        raise Problem(404, "not-found", f"no channel {channel_id}")
+
+    async def events() -> AsyncIterator[dict[str, str]]:
+        told = -1
+        async for _ in _beats(console, request):
+            row = await console.store.read(lambda tx: channel_row(tx, channel_id))
+            if row["revision"] != told:
+                told = row["revision"]
+                data = {"entries": row["seq"], "state": row["state"], "expected": row["expected"]}
+                yield {"event": "change", "data": json.dumps(data)}
+
+    return _stream(person, events())
+
+
+async def _beats(console: Console, request: Request) -> AsyncIterator[None]:
+    """One after the other, while the session stands; browsers come back when the stream ends."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _LASTS
+    looked_at = loop.time()
+    while loop.time() < until:
+        yield
+        await asyncio.sleep(_PAUSE)
+        if loop.time() - looked_at > 15:
+            looked_at = loop.time()
+            if await console.door.who(request) is None:
+                return
+
+
+def _stream(person: Person, events: AsyncIterator[dict[str, str]]) -> Response:
+    key = person.session.id if person.session is not None else person.name
+    if _open[key] >= _MOST:
+        raise Problem(429, "too-many", f"{_MOST} pages are open already")
+
+    async def counted() -> AsyncIterator[dict[str, str]]:
+        _open[key] += 1
+        try:
+            async for event in events:
+                yield event
+        finally:
+            _open[key] -= 1
+            if not _open[key]:
+                del _open[key]
+
+    return EventSourceResponse(counted(), ping=15)
+
+
+ROUTES: list[Route] = [
+    page("/events/approvals", _inbox),
+    page("/events/channels/{id}", _channel),
+]

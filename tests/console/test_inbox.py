@@ -1,0 +1,233 @@
+"""The inbox: what waits is shown whole and inert, and a word on it counts once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import agent_adapter as aa
+from agent_adapter.exec.approval.signing import create_key
+from agent_adapter.store.sql.sqlite import SqliteStore
+from tests.console._scene import Desk, field
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_request_is_shown_with_all_that_matters(desk: Desk) -> None:
+    """Tool, arguments, why it is asked, for whom, and when it expires."""
+    await desk.ask("A17", 500)
+    text = (await desk.browser()).get("/approvals").text
+    for wanted in ("refund", "A17", "500", "this tool always asks", "ann", "run_1", "expires in"):
+        assert wanted in text
+
+
+async def test_an_approval_lets_the_call_run_and_names_who_gave_it(desk: Desk) -> None:
+    """The reviewer is the token's name, with how it is known."""
+    id = await desk.ask()
+    assert (await desk.browser("kim")).decide(id).status_code == 303
+    record = await desk.record(id)
+    assert (record.state, record.reviewer) == ("approved", "token:kim")
+    assert await desk.executor.resume(id) == "paid 5"
+
+
+async def test_a_denial_keeps_its_reason(desk: Desk) -> None:
+    """What the reviewer says is what the model reads."""
+    id = await desk.ask()
+    (await desk.browser()).decide(id, "denied", reason="wrong customer")
+    with pytest.raises(aa.ApprovalDenied, match="wrong customer"):
+        await desk.executor.resume(id)
+
+
+async def test_an_edit_by_the_form_runs_as_edited(desk: Desk) -> None:
+    """Fields come from the tool's schema; one that is left alone stays as it is."""
+    id = await desk.ask("A1", 900, note="line\r\nend")
+    browser = await desk.browser()
+    text = browser.get(f"/approvals/{id}").text
+    assert "Cents to pay." in text
+    seen = {name: field(text, name) for name in ("digest", "version")}
+    form = seen | {"arg:order": "A1", "arg:amount": "300", "arg:note": '"line\\r\\nend"'}
+    assert browser.post(f"/approvals/{id}/edit", form).status_code == 303
+    await desk.executor.resume(id)
+    assert desk.ran == [{"order": "A1", "amount": 300, "note": "line\r\nend", "lines": None}]
+
+
+@pytest.mark.parametrize("sent", ["many", "1.5", "NaN", "true", '"3"'])
+async def test_an_edit_that_does_not_fit_changes_nothing(desk: Desk, sent: str) -> None:
+    """The page comes back with the reason and with what was typed."""
+    id = await desk.ask()
+    browser = await desk.browser()
+    text = browser.get(f"/approvals/{id}").text
+    seen = {name: field(text, name) for name in ("digest", "version")}
+    answer = browser.post(f"/approvals/{id}/edit", seen | {"arg:amount": sent})
+    assert answer.status_code == 422
+    assert "amount" in answer.text and "not a whole number" in answer.text
+    assert (await desk.record(id)).state == "pending"
+
+
+async def test_edits_are_validated_against_the_tool(desk: Desk) -> None:
+    """Raw JSON that the tool would refuse is refused here."""
+    id = await desk.ask()
+    browser = await desk.browser()
+    text = browser.get(f"/approvals/{id}").text
+    seen = {name: field(text, name) for name in ("digest", "version")}
+    answer = browser.post(f"/approvals/{id}/edit", seen | {"raw": '{"order": "A1", "sum": 3}'})
+    assert answer.status_code == 422
+    assert "sum" in answer.text
+
+
+async def test_a_second_word_is_stale(desk: Desk) -> None:
+    """Of two approvers who look at one record, the second is told that it was decided."""
+    id = await desk.ask()
+    kim, lee = await desk.browser("kim"), await desk.browser("lee")
+    page = lee.get(f"/approvals/{id}").text
+    kim.decide(id)
+    seen = {name: field(page, name) for name in ("digest", "version")}
+    answer = lee.post(f"/approvals/{id}/decide", {"verdict": "denied"} | seen)
+    assert answer.status_code == 409
+    assert "already approved by token:kim" in answer.text
+    assert (await desk.record(id)).state == "approved"
+
+
+@pytest.mark.parametrize("name", ["digest", "version"])
+async def test_a_word_on_something_else_is_stale(desk: Desk, name: str) -> None:
+    """What was seen must be what is there."""
+    id = await desk.ask()
+    browser = await desk.browser()
+    text = browser.get(f"/approvals/{id}").text
+    seen = {each: field(text, each) for each in ("digest", "version")} | {name: "0" * 16}
+    answer = browser.post(f"/approvals/{id}/decide", {"verdict": "approved"} | seen)
+    assert answer.status_code == 409
+    assert "has changed since it was shown" in answer.text
+
+
+async def test_a_form_without_what_was_seen_is_refused(desk: Desk) -> None:
+    """Nobody approves blindly."""
+    id = await desk.ask()
+    browser = await desk.browser()
+    answer = browser.post(f"/approvals/{id}/decide", {"verdict": "approved"})
+    assert answer.status_code == 422
+    assert (await desk.record(id)).state == "pending"
+
+
+async def test_like_calls_are_decided_together(desk: Desk) -> None:
+    """One word for the same tool and arguments, chosen one by one."""
+    ids = [await desk.ask(run=f"run_{n}") for n in range(3)]
+    browser = await desk.browser()
+    assert "3 calls of refund with the same arguments" in browser.get("/approvals").text
+    marks = [
+        f"{each.id}|{each.digest}|{each.version}" for each in await aa.Inbox(desk.store).list()
+    ]
+    browser.post("/approvals/alike", {"verdict": "approved", "record": marks[:2]})
+    assert [(await desk.record(id)).state for id in ids] == ["approved", "approved", "pending"]
+
+
+async def test_calls_that_differ_are_not_decided_together(desk: Desk) -> None:
+    """A different amount is a different question."""
+    for n in (1, 2):
+        await desk.ask(amount=n)
+    marks = [
+        f"{each.id}|{each.digest}|{each.version}" for each in await aa.Inbox(desk.store).list()
+    ]
+    browser = await desk.browser()
+    answer = browser.post("/approvals/alike", {"verdict": "approved", "record": marks})
+    assert answer.status_code == 422
+    assert {each.state for each in await aa.Inbox(desk.store).list()} == {"pending"}
+
+
+async def test_long_arguments_are_decided_where_they_are_whole(desk: Desk) -> None:
+    """A20: the list says how much it leaves out and takes no word; the record's page shows all."""
+    id = await desk.ask(note="x" * 9_000 + "THE END")
+    browser = await desk.browser()
+    listed = browser.get("/approvals").text
+    assert "more characters" in listed and "THE END" not in listed
+    assert f"/approvals/{id}/decide" not in listed
+    assert "THE END" in browser.get(f"/approvals/{id}").text
+
+
+async def test_hostile_text_is_inert(desk: Desk) -> None:
+    """Markup is escaped, invisible and turning characters are written out, everywhere."""
+    nasty = '<script>alert(1)</script>"><img src=x onerror=alert(1)>\u202egnp.exe\u200b\x07'
+    id = await desk.ask(order=nasty, principal=nasty, run="run_<b>")
+    await desk.doubt(run="run_\u202e")
+    browser = await desk.browser("ada", "admin")
+    paths = ("/approvals", f"/approvals/{id}", f"/approvals/{id}/item", "/runs", "/in-doubt")
+    for path in (*paths, "/runs/run_%3Cb%3E", "/tools", "/tools/refund", "/health"):
+        answer = browser.get(path)
+        assert answer.status_code == 200, path
+        for bad in ("<script>alert", "<img", "\u202e", "\u200b", "\x07", "<b>"):
+            assert bad not in answer.text, (path, bad)
+    assert "\\u202egnp.exe\\u200b" in browser.get(f"/approvals/{id}").text
+
+
+async def test_an_entry_alone_is_served_while_it_waits(desk: Desk) -> None:
+    """Open pages fetch what is new; what was decided meanwhile is not there any more."""
+    id = await desk.ask()
+    browser = await desk.browser()
+    part = browser.get(f"/approvals/{id}/item")
+    assert part.text.lstrip().startswith("<li") and "<html" not in part.text
+    browser.decide(id, "denied")
+    assert browser.get(f"/approvals/{id}/item").status_code == 404
+
+
+async def test_without_a_registry_the_form_follows_the_values(
+    desk: Desk, store: SqliteStore
+) -> None:
+    """The recorded arguments' own types make the fields."""
+    from agent_adapter.console import create_app
+
+    desk.app = create_app(store)
+    id = await desk.ask(lines=["a", "b"])
+    text = (await desk.browser()).get(f"/approvals/{id}").text
+    assert "without the tool" in text
+    assert 'name="arg:amount" value="5" inputmode="numeric"' in text
+    assert '<textarea id="arg-4" name="arg:lines"' in text
+
+
+async def test_taint_is_shown_with_its_source(desk: Desk) -> None:
+    """The record names what was read, and since when."""
+    ctx = aa.ToolContext(run_id="run_t", call_id="c1")
+    await desk.executor.run("look_up", {"order": "A1"}, ctx=ctx)
+    id = await desk.ask(run="run_t")
+    text = (await desk.browser()).get(f"/approvals/{id}").text
+    assert "look_up (c1)" in text and "run:run_t" in text
+
+
+async def test_a_decision_here_is_signed_with_the_reviewers_key(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    """Where signatures are demanded, the console signs for those whose key it holds alone."""
+    (tmp_path / "keys").mkdir()
+    key = create_key(tmp_path / "keys" / "kim.key")
+    desk = Desk(store, reviewer_keys=tmp_path / "keys")
+    desk.executor.approval = aa.DeferredApproval(
+        store, require_signed=True, reviewers={"kim": key.public}
+    )
+    id = await desk.ask()
+    refused = (await desk.browser("lee")).decide(id)
+    assert refused.status_code == 403 and "signature" in refused.text
+    assert (await desk.browser("kim")).decide(id).status_code == 303
+    assert await desk.executor.resume(id) == "paid 5"
+
+
+async def test_whoever_asked_does_not_decide_a_quorum(desk: Desk, store: SqliteStore) -> None:
+    """The principal is recognised under the name that the token gives them."""
+    desk.executor.approval = aa.QuorumApproval(1, store)
+    id = await desk.ask(principal="kim")
+    answer = (await desk.browser("kim")).decide(id)
+    assert answer.status_code == 403
+    assert (await desk.browser("lee")).decide(id).status_code == 303
+
+
+async def test_another_tenants_records_are_not_found(store: SqliteStore) -> None:
+    """A15: a console of one tenant shows nothing of another's and decides nothing of it."""
+    shop, other = Desk(store), Desk(store, tenant="other")
+    id = await shop.ask()
+    call = await shop.doubt()
+    browser = await other.browser("kim", "admin")
+    for path in (f"/approvals/{id}", "/runs/run_1", f"/calls/{call}"):
+        assert browser.get(path).status_code == 404, path
+    seen = {"digest": "x", "version": "y"}
+    assert browser.post(f"/approvals/{id}/decide", {"verdict": "denied"} | seen).status_code == 404
+    settled = browser.post(f"/in-doubt/{call}", {"answer": "done", "reason": "seen"})
+    assert settled.status_code == 404
