@@ -106,6 +106,7 @@ def action(path: str, handler: ActionHandler, *, role: str = "approver") -> Rout
             if person is None:
                 raise Problem(401, "auth-error", "sign in first; nothing was changed")
             request.state.person = person
+            console.door.check_origin(request)
             form = await form_of(request)
             console.door.check_post(request, person, form.get("csrf", ""))
             person.check(role)
