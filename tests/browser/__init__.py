@@ -1,0 +1,1 @@
+"""The console in a real browser, over stores that other processes write."""

@@ -1,0 +1,96 @@
+"""A word in the browser lets a waiting program go on: each is a real process of its own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.async_api import Page, expect
+
+from .conftest import SECONDS, Site, program, told
+
+pytestmark = [pytest.mark.anyio, pytest.mark.browser]
+
+
+async def _approve(site: Site, page: Page) -> None:
+    record = await site.waiting()
+    await page.goto(f"/approvals/{record.id}")
+    await page.get_by_role("button", name="Approve", exact=True).click()
+    await page.wait_for_url("**/approvals")
+
+
+async def test_a_waiting_ag2_run(site: Site, page: Page) -> None:
+    """The AG2 agent's call waits while the agent runs; approved here, it runs once."""
+    pytest.importorskip("ag2")
+    async with program("ag2", site) as running:
+        await _approve(site, page)
+        facts = await told(running)
+    assert facts["body"] == "done"
+    assert facts["refunds"] == [{"order_id": "AG2", "amount": 40.0, "urgent": False}]
+
+
+async def test_an_interrupted_langgraph_run(site: Site, page: Page) -> None:
+    """The graph is interrupted; once its record is approved here, it is resumed and pays once."""
+    pytest.importorskip("langgraph")
+    async with program("langgraph", site) as running:
+        assert (await told(running))["refunds"] == []
+        await _approve(site, page)
+        facts = await told(running)
+    assert "7.00 EUR paid back for LG" in facts["said"]
+    assert len(facts["refunds"]) == 1
+
+
+async def test_a_denied_langgraph_run(site: Site, page: Page) -> None:
+    """After a denial here the graph goes on without the call."""
+    pytest.importorskip("langgraph")
+    async with program("langgraph", site) as running:
+        await told(running)
+        record = await site.waiting()
+        await page.goto(f"/approvals/{record.id}")
+        await page.get_by_role("button", name="Deny").click()
+        facts = await told(running)
+    assert facts["refunds"] == []
+    assert "approval-denied" in facts["said"]
+
+
+async def test_a_person_s_turn_in_a_channel(site: Site, page: Page) -> None:
+    """Kim speaks, the worker's turn is parked for an approval, approved it ends the workflow."""
+    async with program("workflow", site) as running:
+        channel = (await told(running))["channel"]
+        await page.goto(f"/channels/{channel}")
+        await expect(page.locator("#expected")).to_have_text("kim")
+        await expect(page.locator("svg .current")).to_contain_text("kim")
+        await page.get_by_label("Message").fill("Pay back order WF")
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator("#log")).to_contain_text("Pay back order WF")
+        waits = page.get_by_role("link", name=re.compile("^apr_"))
+        await expect(waits).to_be_visible()
+        async with page.context.expect_page(timeout=SECONDS * 1000) as opened:
+            await waits.click(modifiers=["Control"])
+        record = await opened.value
+        await record.get_by_role("button", name="Approve", exact=True).click()
+        await expect(page.locator("#log")).to_contain_text("3.00 EUR paid back for WF")
+        await expect(page.locator("#state")).to_have_text("closed")
+        facts = await told(running)
+    assert facts["reason"] == "sequence_complete"
+    assert facts["refunds"] == [{"order_id": "WF", "amount": 3, "urgent": False}]
+
+
+@pytest.mark.parametrize("answer", ["It was done", "It was not done"])
+async def test_a_write_in_doubt_is_settled(site: Site, page: Page, answer: str) -> None:
+    """A write whose process was killed waits for a person, who says what the other side shows."""
+    async with program("die", site) as running:
+        assert await running.wait() != 0
+    await page.goto("/in-doubt")
+    card = page.locator(".doubt")
+    await expect(card).to_contain_text("begun by a process that died")
+    await card.get_by_role("radio", name=answer).check()
+    if answer == "It was done":
+        await card.get_by_label(re.compile("Result")).fill('"S1"')
+    await card.get_by_label("How do you know").fill("looked at the carrier's page")
+    await card.get_by_role("button", name="Settle").click()
+    await expect(page.get_by_text("Nothing is in doubt.")).to_be_visible()
+    where = {"kind": "resolved"}
+    rows = await site.store.read(lambda tx: tx.select("ledger", where, order_by="at"))
+    assert b"token:kim" in rows[-1]["body"]
+    assert (b'"ok"' if answer == "It was done" else b'"aborted"') in rows[-1]["body"]
