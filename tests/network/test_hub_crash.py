@@ -151,7 +151,7 @@ async def test_a_process_killed_at_random_ends_approved_after_enough_starts(
             "tests.network._loop_process",
             str(path),
             str(effects),
-            "20",
+            "80",
             stdout=asyncio.subprocess.PIPE,
         )
         assert worker.stdout is not None
