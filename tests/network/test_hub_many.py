@@ -91,9 +91,10 @@ async def test_traced_memory_does_not_grow_from_the_second_round_to_the_fifth(
     async with scene(store) as at:
         graph = await _speakers(at)
         traced: list[int] = []
+        await _one_round(at, graph)
         tracemalloc.start()
         try:
-            for _ in range(5):
+            for _ in range(4):
                 await _one_round(at, graph)
                 await at.hub.idle()
                 gc.collect()
@@ -101,4 +102,4 @@ async def test_traced_memory_does_not_grow_from_the_second_round_to_the_fifth(
         finally:
             tracemalloc.stop()
     await store.aclose()
-    assert traced[4] - traced[1] < 1_000_000, traced
+    assert traced[3] - traced[0] < 1_000_000, traced
