@@ -49,6 +49,7 @@ def create_app(
     trusted_proxy: TrustedProxy | None = None,
     reviewer_keys: str | os.PathLike[str] | None = None,
     https: bool | None = None,
+    requests_per_minute: int = 600,
 ) -> Starlette:
     """The console over `store`, to be served by any ASGI server; everybody signs in first.
 
@@ -56,14 +57,17 @@ def create_app(
     `hosts` are the host names it answers to. `trusted_proxy` lets people in whom a proxy names;
     the server must then not rewrite the peer's address (uvicorn: `proxy_headers=False`).
     `reviewer_keys` is a folder with `NAME.key` for each reviewer whose decisions are signed here.
-    `https` says whether browsers come over HTTPS; `None` takes each request's word.
+    `https` says whether browsers come over HTTPS; `None` takes each request's word. A session or
+    token may ask `requests_per_minute` times over time, and act a fifth as often.
 
     Raises:
-        AgentAdapterError: `reviewer_keys` is no folder.
+        AgentAdapterError: `reviewer_keys` is no folder, or `requests_per_minute` below 1.
     """
     keys = None if reviewer_keys is None else Path(reviewer_keys)
     if keys is not None and not keys.is_dir():
         raise AgentAdapterError(f"reviewer_keys: {keys} is no folder; give one with NAME.key files")
+    if requests_per_minute < 1:
+        raise AgentAdapterError(f"requests_per_minute is 1 or more, not {requests_per_minute}")
     settings = Settings(
         store=store,
         registry=registry,
@@ -72,6 +76,7 @@ def create_app(
         proxy=trusted_proxy,
         keys=keys,
         https=https,
+        per_minute=requests_per_minute,
     )
     rooms = (signing_in, inbox, runs, doubt, channels, tools, live)
     app = Starlette(

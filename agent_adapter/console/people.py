@@ -60,8 +60,9 @@ class Door:
         self._settings = settings
         self._store = settings.store
         self._before = secrets.token_bytes(32)
-        self._asked = Rates(burst=240, per_minute=600)
-        self._acted = Rates(burst=60, per_minute=120)
+        often = settings.per_minute
+        self._asked = Rates(burst=max(1, often // 2), per_minute=often)
+        self._acted = Rates(burst=max(1, often // 10), per_minute=often / 5)
         self._tried = Rates(burst=10, per_minute=10)
         self._tried_all = Rates(burst=100, per_minute=100)
 

@@ -66,6 +66,7 @@ class Settings:
     proxy: TrustedProxy | None
     keys: Path | None
     https: bool | None
+    per_minute: int
 
     def key_of(self, name: str) -> ReviewerKey | None:
         """The key that signs for the reviewer of that name; `None` where there is none."""

@@ -1,0 +1,144 @@
+"""The JSON API: the same actions, with a token in place of a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+import agent_adapter as aa
+from agent_adapter.console.api import OPERATIONS
+from tests.console._scene import Desk
+
+pytestmark = pytest.mark.anyio
+
+
+class Program:
+    """A program that holds a token."""
+
+    def __init__(self, client: TestClient, token: str) -> None:
+        self.client = client
+        self.headers = {"authorization": f"Bearer {token}"}
+
+    def get(self, path: str) -> Any:
+        """A question."""
+        return self.client.get(f"/api/v1{path}", headers=self.headers)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        """An action."""
+        return self.client.post(f"/api/v1{path}", json=body, headers=self.headers)
+
+    def seen(self, id: str) -> dict[str, str]:
+        """What a decision on the record must carry."""
+        record = self.get(f"/approvals/{id}").json()
+        return {"digest": record["digest"], "version": record["version"]}
+
+
+async def _program(desk: Desk, role: str = "approver", name: str = "bot") -> Program:
+    return Program(desk.client(), await desk.token(name, role))
+
+
+POSTS = [each.path for each in OPERATIONS if each.method == "POST"]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
+async def test_every_operation_needs_a_token(desk: Desk, operation: Any) -> None:
+    """A session's cookie is none."""
+    browser = await desk.browser("ada", "admin")
+    path = "/api/v1" + operation.path.format(id="x", key="x")
+    answer = browser.client.request(operation.method, path, json={})
+    assert answer.status_code == 401
+    assert answer.json()["error"]["kind"] == "auth-error"
+
+
+@pytest.mark.parametrize("path", POSTS)
+async def test_a_viewer_cannot_act(desk: Desk, path: str) -> None:
+    """By any operation, with any body."""
+    viewer = await _program(desk, "viewer")
+    answer = viewer.post(path.format(id="x", key="x"), {"digest": "x", "version": "y"})
+    assert answer.status_code == 403 and answer.json()["error"]["kind"] == "role"
+
+
+async def test_a_program_approves(desk: Desk) -> None:
+    """Attributed to the token's name; the second word is stale."""
+    id, bot = await desk.ask(), await _program(desk)
+    seen = bot.seen(id)
+    record = bot.post(
+        f"/approvals/{id}/approve", seen | {"arguments": {"order": "A1", "amount": 2}}
+    )
+    assert record.status_code == 200 and record.json()["reviewer"] == "token:bot"
+    assert bot.post(f"/approvals/{id}/deny", seen).status_code == 409
+    assert await desk.executor.resume(id) == "paid 2"
+
+
+async def test_a_program_denies(desk: Desk) -> None:
+    """With a reason that the model reads."""
+    id, bot = await desk.ask(), await _program(desk)
+    bot.post(f"/approvals/{id}/deny", bot.seen(id) | {"reason": "no budget"})
+    with pytest.raises(aa.ApprovalDenied, match="no budget"):
+        await desk.executor.resume(id)
+
+
+async def test_records_that_are_alike_are_decided_together(desk: Desk) -> None:
+    """Each carries what was seen of it."""
+    ids, bot = [await desk.ask(run=f"r{n}") for n in range(2)], await _program(desk)
+    records = [{"id": id} | bot.seen(id) for id in ids]
+    answer = bot.post("/approvals/alike", {"records": records, "verdict": "denied"})
+    assert answer.json() == {"decided": ids, "failed": []}
+
+
+async def test_a_doubt_is_settled(desk: Desk) -> None:
+    """It is listed until it is."""
+    key, bot = await desk.doubt(), await _program(desk)
+    assert bot.get("/in-doubt").json()["total"] == 1
+    body = {"happened": True, "reason": "seen at the bank", "result": "paid 5"}
+    assert bot.post(f"/in-doubt/{key}/resolve", body).json()["ending"] == "ok"
+    assert bot.get("/in-doubt").json()["total"] == 0
+    assert bot.get(f"/calls/{key}").json()["result"] == 'tagged\n"paid 5"'
+
+
+async def test_runs_calls_and_tools_are_told(desk: Desk) -> None:
+    """What the pages show."""
+    key, bot = await desk.doubt(), await _program(desk, "viewer")
+    assert [run["run_id"] for run in bot.get("/runs?ending=unknown").json()["runs"]] == [
+        "run_doubt"
+    ]
+    assert bot.get("/runs/run_doubt").json()["unclear"] == 1
+    calls = bot.get("/runs/run_doubt/calls").json()["calls"]
+    assert [call["row"]["call_key"] for call in calls] == [key]
+    assert bot.get("/runs/run_doubt/verification").json()["ok"] is True
+    assert bot.get("/tools").json()["tools"][1]["errors"] == 1.0
+    assert bot.get("/health").json()["health"]["approvals_pending"] == 0
+    assert bot.get("/me").json() == {"name": "bot", "role": "viewer", "reviewer": "token:bot"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(None, 422), ([], 422), ({"digest": 1}, 422), ({"digest": "x", "version": "y", "z": 1}, 422)],
+)
+async def test_a_body_that_does_not_fit_is_refused(desk: Desk, body: Any, status: int) -> None:
+    """With the fields that are wrong."""
+    id, bot = await desk.ask(), await _program(desk)
+    answer = bot.post(f"/approvals/{id}/approve", body)
+    assert answer.status_code in (status, 415)
+    assert (await desk.record(id)).state == "pending"
+
+
+async def test_a_form_is_no_json(desk: Desk) -> None:
+    """What a page of another site can send without asking is not taken."""
+    id, bot = await desk.ask(), await _program(desk)
+    answer = bot.client.post(
+        f"/api/v1/approvals/{id}/approve", data=bot.seen(id), headers=bot.headers
+    )
+    assert answer.status_code == 415
+
+
+async def test_the_document_describes_every_operation(desk: Desk) -> None:
+    """And is OpenAPI."""
+    document = desk.client().get("/api/v1/openapi.json").json()
+    described = {(verb.upper(), path) for path, each in document["paths"].items() for verb in each}
+    assert described == {(each.method, each.path) for each in OPERATIONS}
+    names = [op["operationId"] for each in document["paths"].values() for op in each.values()]
+    assert len(set(names)) == len(names)
+    assert document["openapi"].startswith("3.1")
