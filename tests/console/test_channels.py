@@ -1,0 +1,161 @@
+"""Channels in the console: what was said, whose turn it is, and a person's word through the hub."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from agent_adapter.store.sql.sqlite import SqliteStore
+from tests.console._scene import Desk
+from tests.network._scene import Scene, TransitionGraph, scene
+
+pytestmark = pytest.mark.anyio
+
+NASTY = "<script>alert(1)</script>\u202etxt"
+
+
+class Room:
+    """A channel of ana, bob and an agent, and the console over the hub's store."""
+
+    def __init__(self, at: Scene, desk: Desk, channel: Any) -> None:
+        self.at = at
+        self.desk = desk
+        self.channel = channel
+        self.path = f"/channels/{channel.channel_id}"
+
+    async def browser(self, name: str = "ana", role: str = "approver") -> Any:
+        """Somebody who is signed in."""
+        return await self.desk.browser(name, role)
+
+
+@pytest.fixture
+async def room(store: SqliteStore) -> AsyncIterator[Room]:
+    """The channel goes round: ana, bob, the agent."""
+    async with scene(store) as at:
+        await at.person("ana")
+        await at.person("bob")
+        await at.agent("echo", lambda text: f"echo {text}")
+        ids = at.names("ana", "bob", "echo")
+        channel = await at.open("ana", ["bob", "echo"], TransitionGraph.round_robin(ids))
+        yield Room(at, Desk(store), channel)
+
+
+async def test_a_person_speaks_through_the_hub(room: Room) -> None:
+    """The command is queued, done by the hub, and its end is shown."""
+    ana = await room.browser()
+    answer = ana.post(f"{room.path}/speak", {"sender": "ana", "text": "hello\r\nthere"})
+    assert answer.status_code == 303
+    assert "queued" in ana.get(answer.headers["location"]).text
+    await room.at.settle()
+    text = ana.get(answer.headers["location"]).text
+    assert "hello\nthere" in text and "done" in text
+    rows = await room.desk.store.read(lambda tx: tx.select("commands"))
+    assert rows[0]["by"] == "token:ana"
+
+
+async def test_out_of_turn_is_refused_with_the_reason(room: Room) -> None:
+    """As it is for everybody."""
+    bob = await room.browser("bob")
+    answer = bob.post(f"{room.path}/speak", {"sender": "bob", "text": "me!"})
+    await room.at.settle()
+    assert "expects ana" in bob.get(answer.headers["location"]).text
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "sender", "status"),
+    [
+        ("ana", "approver", "ana", 303),
+        ("ana", "approver", "bob", 403),
+        ("kim", "approver", "ana", 403),
+        ("kim", "admin", "ana", 303),
+        ("kim", "admin", "echo", 403),
+        ("ana", "viewer", "ana", 403),
+    ],
+)
+async def test_who_may_speak_for_whom(
+    room: Room, name: str, role: str, sender: str, status: int
+) -> None:
+    """An approver as themselves, an admin as any person, nobody as an agent."""
+    browser = await room.browser(name, role)
+    answer = browser.post(f"{room.path}/speak", {"sender": sender, "text": "hi"})
+    assert answer.status_code == status
+
+
+async def test_the_form_sent_twice_with_one_key_speaks_once(room: Room) -> None:
+    """A double click is one message."""
+    ana = await room.browser()
+    for _ in range(2):
+        ana.post(f"{room.path}/speak", {"sender": "ana", "text": "once", "key": "k1"})
+    await room.at.settle()
+    assert [said for _, said in await room.at.said(room.channel)].count("once") == 1
+
+
+async def test_the_graph_is_drawn_with_the_current_speaker_lit(room: Room) -> None:
+    """As SVG in the page, with the rules in words beside it."""
+    ana = await room.browser()
+    lit = r'<g class="node speaker current"><title>ana</title>'
+    text = ana.get(room.path).text
+    assert re.search(lit, text) and "<svg" in text and "Rules in words" in text
+    ana.post(f"{room.path}/speak", {"sender": "ana", "text": "hi"})
+    await room.at.settle()
+    assert not re.search(lit, ana.get(room.path).text)
+
+
+async def test_what_was_said_is_inert(room: Room) -> None:
+    """Escaped, and what is invisible is written out."""
+    ana = await room.browser()
+    ana.post(f"{room.path}/speak", {"sender": "ana", "text": NASTY})
+    await room.at.settle()
+    for path in (room.path, f"{room.path}/entries?since=0", f"{room.path}/earlier?before=99"):
+        text = ana.get(path).text
+        assert "<script>alert" not in text and "\u202e" not in text, path
+        assert "\\u202etxt" in text, path
+
+
+async def test_an_open_page_fetches_what_is_new(room: Room) -> None:
+    """Entries after the last that it has."""
+    ana = await room.browser()
+    last = int(re.search(r'data-last="(\d+)"', ana.get(room.path).text)[1])  # type: ignore[index]  # it is there
+    assert ana.get(f"{room.path}/entries?since={last}").text.strip() == ""
+    ana.post(f"{room.path}/speak", {"sender": "ana", "text": "news"})
+    await room.at.settle()
+    assert "news" in ana.get(f"{room.path}/entries?since={last}").text
+
+
+async def test_an_admin_forks_a_channel_and_lets_it_go_on(room: Room) -> None:
+    """The fork is paused until then, and its parent is named."""
+    ada = await room.browser("ada", "admin")
+    ada.post(f"{room.path}/speak", {"sender": "ana", "text": "hi"})
+    await room.at.settle()
+    at = (await room.at.log(room.channel))[-1].envelope_id
+    answer = ada.post(f"{room.path}/fork", {"at": at})
+    await room.at.settle()
+    made = re.search(r'href="(/channels/chn_[^"]+)">chn_', ada.get(answer.headers["location"]).text)
+    assert made is not None
+    assert "paused" in ada.get(made[1]).text and room.channel.channel_id in ada.get(made[1]).text
+    ada.post(f"{made[1]}/resume", {})
+    await room.at.settle()
+    assert ">paused<" not in ada.get(made[1]).text
+
+
+async def test_a_store_without_a_hub_says_so(store: SqliteStore) -> None:
+    """What is asked for waits until there is one."""
+    async with scene(store) as at:
+        await at.person("ana")
+        await at.person("bob")
+        graph = TransitionGraph.round_robin(at.names("ana", "bob"))
+        channel = await at.open("ana", ["bob"], graph)
+    ana = await Desk(store).browser("ana")
+    path = f"/channels/{channel.channel_id}"
+    assert "No hub serves this store now" in ana.get(path).text
+    answer = ana.post(f"{path}/speak", {"sender": "ana", "text": "later"})
+    assert "it is done when one does" in ana.get(answer.headers["location"]).text
+
+
+async def test_channels_are_listed(room: Room) -> None:
+    """With whose turn it is."""
+    text = (await room.browser()).get("/channels").text
+    assert room.channel.channel_id in text and "ana, bob, echo" in text
