@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from agent_adapter.core.canonical import tagged
 from agent_adapter.core.errors import AgentAdapterError
@@ -34,6 +35,10 @@ CANNOT_SEE = (
     "with an older head, unless anchors from outside are given",
     "what was done with the store's key, which lies beside a local store",
 )
+
+
+_AT_ONCE = 200
+"""Payloads that are in memory together while a chain is checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +187,7 @@ class _Chain:
         self.tx = tx
         self.run_id = run_id
         self.rows = tx.select("ledger", {"run_id": run_id}, order_by="seq")
+        self.mine = {row["call_key"]: row for row in tx.select("calls", {"run_id": run_id})}
         self.entries = len(self.rows)
         self.calls = self.payloads = self.erased = 0
         self.problems: list[str] = []
@@ -212,7 +218,7 @@ class _Chain:
         self._check_approvals()
 
     def _read(self, row: Row) -> None:
-        facts = json.loads(row["body"])
+        facts = from_json(row["body"])
         same = (
             ("run", self.run_id),
             ("seq", row["seq"]),
@@ -237,7 +243,7 @@ class _Chain:
 
     def _moved(self) -> set[str]:
         """Calls that happen once over all runs and were begun again in another one."""
-        rows = (self.tx.get("calls", key) for key in self.begun)
+        rows = (self.tx.get("calls", key) for key in self.begun - self.mine.keys())
         return {
             row["call_key"]
             for row in rows
@@ -247,17 +253,23 @@ class _Chain:
     def _check_payloads(self) -> None:
         """What lies under an id is what the newest entry that names it says."""
         moved = self._moved()
-        for id, wanted in self.named.items():
-            if id.rpartition(".")[0] in moved:
-                continue
+        ids = [id for id in self.named if id.rpartition(".")[0] not in moved]
+        for id, kept in self._kept(ids):
+            wanted = self.named[id]
             self.payloads += 1
-            kept = self.tx.get("payloads", id)
             if kept is None:
                 self.problems.append(f"payload {id} is missing")
             elif kept["data"] is None:
                 self.erased += 1
             elif not _is_kept(kept, wanted):
                 self.problems.append(f"payload {id} was changed")
+
+    def _kept(self, ids: list[str]) -> Iterator[tuple[str, Row | None]]:
+        """Each id with its payload, read some at a time."""
+        for start in range(0, len(ids), _AT_ONCE):
+            some = ids[start : start + _AT_ONCE]
+            rows = {row["id"]: row for row in self.tx.select("payloads", {"id in": some})}
+            yield from ((id, rows.get(id)) for id in some)
 
     def _check_head(self, link: bytes) -> None:
         head = self.tx.get("chain_heads", self.run_id)
@@ -285,17 +297,15 @@ class _Chain:
                 self.problems.append(f"approval {row['id']} is {row['state']}, the chain is silent")
 
     def _check_calls(self) -> None:
-        rows = self.tx.select("calls", {"run_id": self.run_id})
-        self.calls = len(rows)
-        for row in rows:
-            key = row["call_key"]
+        self.calls = len(self.mine)
+        for key, row in self.mine.items():
             if key not in self.begun:
                 self.problems.append(f"call {key} is in no entry")
             elif row["state"] == "done" and self.ended.get(key) != row["ending"]:
                 self.problems.append(f"call {key} is {row['ending']}, the chain says otherwise")
             elif row["state"] == "open" and key in self.ended:
                 self.problems.append(f"call {key} is open, the chain says {self.ended[key]}")
-        missing = self.begun - {row["call_key"] for row in rows} - self._moved()
+        missing = self.begun - self.mine.keys() - self._moved()
         self.problems += [f"call {key} was deleted" for key in sorted(missing)]
 
 
