@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agent_adapter.core.errors import StoreError, ToolError
+from agent_adapter.store import waits
 from agent_adapter.store.base import Store, Transaction
 from agent_adapter.store.calls import end_call
 from agent_adapter.store.identity import call_key_of, once_key_of
@@ -116,6 +117,11 @@ class Book:
         """Keep an outcome that could not be written; later writes wait for it."""
         self._lost.append(outcome)
 
+    @property
+    def has_lost(self) -> bool:
+        """Whether an outcome waits to be written."""
+        return bool(self._lost)
+
     async def settle_lost(self) -> None:
         """Write what could not be written before; `ToolError` where it still fails."""
         while self._lost:
@@ -132,7 +138,12 @@ class Book:
 
 
 def _ending(outcome: Outcome) -> Callable[[Transaction], Any]:
-    return lambda tx: end_call(tx, outcome)
+    def op(tx: Transaction) -> None:
+        end_call(tx, outcome)
+        # A turn may have been parked because nobody knew how the call ended.
+        waits.wake(tx, outcome.call_key)
+
+    return op
 
 
 _books: WeakKeyDictionary[Any, Book] = WeakKeyDictionary()

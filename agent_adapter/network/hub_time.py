@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from agent_adapter.core.errors import StoreError
+from agent_adapter.core.errors import StoreError, ToolError
 from agent_adapter.exec.ids import new_id
 from agent_adapter.network import commands, expectations, forking, leases, lifecycle, turns
 from agent_adapter.network.channel import ChannelMetadata
@@ -17,6 +18,7 @@ from agent_adapter.network.known import Known
 from agent_adapter.store.base import Row, Transaction
 
 if TYPE_CHECKING:
+    from agent_adapter.exec.executor import Executor
     from agent_adapter.network.dispatch import Dispatcher
     from agent_adapter.network.hub import Hub
     from agent_adapter.network.switchboard import Switchboard
@@ -30,6 +32,7 @@ class HubTime:
     """Forks and replays; deadlines, lifetimes, decisions and commands that others wrote."""
 
     dispatch: Dispatcher
+    executor: Executor
     _board: Switchboard
     _desk: Desk
     _holder: str
@@ -96,6 +99,10 @@ class HubTime:
         if now - self._beaten_at >= _BEAT_SECONDS:
             self._beaten_at = now
             await self._board.write(lambda tx: leases.beat(tx, self._holder))
+        if self.executor.book.has_lost:
+            # Parked turns may wait for just this.
+            with suppress(ToolError):
+                await self.executor.book.settle_lost()
         lost = self.dispatch.take_lost()
         for turn_id in lost:
             await self._reclaim(turn_id)

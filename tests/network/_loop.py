@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import agent_adapter as aa
+from agent_adapter.core.errors import StoreError
 from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, EV_TEXT, Envelope
 from agent_adapter.flow.graph import (
     AgentTarget,
@@ -154,7 +156,7 @@ async def live(
         client = await loop.join(hub)
         ready()
         channel_id = await loop.begin(hub)
-        await _still(hub, loop)
+        await still(hub, loop)
         return channel_id
     finally:
         if client is not None:
@@ -162,15 +164,17 @@ async def live(
         await hub.close()
 
 
-async def _still(hub: Hub, loop: Loop) -> None:
+async def still(hub: Hub, loop: Loop) -> None:
     """Until no turn is due or running; doubts are settled as they come."""
     for _ in range(500):
         await hub.idle()
-        await hub.poll()
+        with contextlib.suppress(StoreError):
+            await hub.poll()
         await hub.idle()
         states = await hub.store.read(_states)
         if "parked" in states:
-            await loop.settle_doubts(hub)
+            with contextlib.suppress(StoreError):
+                await loop.settle_doubts(hub)
         elif not states:
             return
         await asyncio.sleep(0.01)

@@ -18,7 +18,7 @@ from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.network.hub import Hub
 from agent_adapter.store import open_store
 from tests.fakes.store import FaultyStore
-from tests.network._loop import QUIET, Loop, live
+from tests.network._loop import QUIET, Loop, live, still
 from tests.network._loop_process import killed_at, loop_of
 
 pytestmark = pytest.mark.anyio
@@ -171,3 +171,31 @@ async def test_a_process_killed_at_random_ends_approved_after_enough_starts(
     await store.aclose()
     await _verify(path, channel_id, loop)
     assert kills >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("applied", [False, True])
+async def test_one_fault_in_a_living_hub_does_not_stop_the_channel(
+    template: Path, tmp_path: Path, applied: bool
+) -> None:
+    """A write that failed once, at any place: the same hub goes on to the end by itself."""
+    total = await _writes_of_a_calm_run(template, tmp_path)
+    opening = 8
+    for fail_at in range(opening, total + 1):
+        lines: list[str] = []
+        loop = Loop(lines.append, lambda lines=lines: lines)
+        inner = open_store(_fresh(template, tmp_path, f"one{fail_at}.db"))
+        store = FaultyStore(inner, fail_at=fail_at, applied=applied)
+        hub = await Hub.open(store, invite_ack_timeout=0.2, **QUIET)
+        client = await loop.join(hub)
+        channel_id = None
+        while channel_id is None:
+            with contextlib.suppress(AgentAdapterError):
+                channel_id = await loop.begin(hub)
+        await still(hub, loop)
+        loop.check(await hub.read_wal(channel_id))
+        assert (await hub.replay(channel_id)).matches
+        await client.close()
+        await hub.close()
+        await inner.aclose()
