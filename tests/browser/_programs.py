@@ -69,13 +69,14 @@ async def langgraph(store: Any) -> None:
     executor = aa.Executor(registry, approval=port, store=store)
     tools = langgraph_tools(registry, executor=executor, approval=port)
     graph = graph_of(tools, [("c1", "refund", {"order_id": "LG", "amount": 7})], saver=saver())
-    await run(graph, thread())
-    [record] = pending_records(await graph.aget_state(thread()))
+    mine = thread(f"thread-{os.getpid()}")
+    await run(graph, mine)
+    [record] = pending_records(await graph.aget_state(mine))
     say(waits=str(getattr(record, "id", record)), refunds=refunds)
     inbox = aa.Inbox(store)
     while (await inbox.list("pending")) != []:
         await asyncio.sleep(0.05)
-    output = await graph.ainvoke(resume(), thread())
+    output = await graph.ainvoke(resume(), mine)
     say(said=answers(output)["c1"].content, refunds=refunds)
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -30,3 +36,45 @@ def test_demo_runs_each_refund_once_and_keeps_its_store(run: Run, tmp_path: Path
     assert [agent["framework"] for agent in told["agents"]] == ["AG2", "Agno"]
     assert {agent["approval"]["state"] for agent in told["agents"]} == {"taken"}
     assert run("ledger", "verify", "--store", f"sqlite:///{folder}/state.db").code == 0
+
+
+def test_demo_offers_the_console(run: Run, tmp_path: Path) -> None:
+    """It ends with commands that can be typed as they stand, over the store that was filled."""
+    ran = run("demo", "--keep", "kept")
+    typed = [shlex.split(line)[2:] for line in ran.out.splitlines()[-2:]]
+    assert [words[0] for words in typed] == ["tokens", "serve"]
+    assert f"sqlite:///{tmp_path}/kept/state.db" in typed[1]
+    assert run(*typed[0]).code == 0
+    assert run(*typed[1], "--help").code == 0
+
+
+def test_demo_prints_json_or_serves(run: Run) -> None:
+    """What is to be read by a program ends."""
+    ran = run("demo", "--serve", "--json")
+    assert (ran.code, "--serve" in ran.err) == (2, True)
+
+
+def test_demo_serves_what_happened(run: Run) -> None:
+    """`--serve` goes on with the console and a token that opens it."""
+    pytest.importorskip("starlette")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agent_adapter.cli", "demo", "--serve"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    lines: list[str] = []
+    try:
+        while not lines or not lines[-1].startswith("console on "):
+            lines.append(process.stdout.readline())
+            assert lines[-1], "it ended early"
+        token = next(line.strip() for line in lines if line.startswith("aat_"))
+        asked = Request(f"{lines[-1].split()[-1]}api/v1/runs")
+        asked.add_header("Authorization", f"Bearer {token}")
+        with urlopen(asked, timeout=30) as answer:
+            found = {each["run_id"] for each in json.load(answer)["runs"]}
+        assert len(found - {"upkeep"}) == 2
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert process.returncode == 0

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from agent_adapter.cli.exits import OK
+from agent_adapter.cli.exits import OK, USAGE, Refusal
 from agent_adapter.cli.options import AsJson, reviewer_name, with_store
 
 __all__ = ["command"]
@@ -42,6 +42,8 @@ def command(
     for framework in ("ag2", "agno"):
         get_integration(framework)  # says at once how to install what is missing
     if serve:
+        if as_json:
+            raise Refusal("--serve goes on, --json ends: leave one out", code=USAGE)
         from agent_adapter.core.extras import check_installed
 
         check_installed("console")
@@ -56,7 +58,7 @@ def _tell(folder: Path, *, kept: bool, serve: bool, as_json: bool) -> int:
     from agent_adapter.cli.demo.story import tell
 
     code = asyncio.run(tell(folder, as_json=as_json))
-    if code != OK or (as_json and not serve):
+    if code != OK or as_json:
         return code
     url = f"sqlite:///{(folder / 'state.db').resolve()}"
     if serve:
