@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from markupsafe import Markup
@@ -66,6 +67,7 @@ async def _show(console: Console, request: Request, person: Person) -> Response:
         expectations=expectations,
         speakers=await actions.speakers(console.settings, person, channel_id),
         served=served,
+        key=secrets.token_hex(8),
         command=await actions.command_result(console.settings, command) if command else None,
     )
 
