@@ -21,6 +21,7 @@ Kind = Literal["text", "long", "integer", "number", "boolean", "choice", "json",
 
 _LONG = 80
 _ABSENT = object()
+_INFINITE = (float("inf"), float("-inf"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,8 @@ def _value(field: Field, sent: str) -> Any:
     except (ValueError, RecursionError) as exc:
         raise _unreadable(field, sent) from exc
     wanted = _TYPES.get(field.kind)
-    if wanted is not None and (type(value) not in wanted):
+    # A number that is too large for a float is read as infinity.
+    if wanted is not None and (type(value) not in wanted or value in _INFINITE):
         raise _unreadable(field, sent)
     return value
 
