@@ -1,180 +1,38 @@
-"""A console in a process of its own, a browser, and people who are signed in."""
+"""A browser, a console in a process of its own, and somebody who is signed in.
+
+What needs a browser is imported inside the fixtures: a test file says itself when it is left out.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import re
-import shutil
-import signal
-import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-for needed in ("playwright", "starlette", "jinja2", "sse_starlette", "uvicorn"):
-    pytest.importorskip(needed)
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page
 
-from playwright.async_api import Browser, Page, async_playwright, expect  # noqa: E402  # after the skips
-
-import agent_adapter as aa  # noqa: E402
-from agent_adapter.exec.approval.inbox import ApprovalRecord  # noqa: E402
-from agent_adapter.store.access import create_token, new_secret  # noqa: E402
-
-from ._programs import registry  # noqa: E402
-
-ROOT = Path(__file__).parents[2]
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-SECONDS = 60
-
-expect.set_options(timeout=SECONDS * 1000)
+    from ._site import Site
 
 
 @pytest.fixture(scope="module")
 async def browser() -> AsyncIterator[Browser]:
     """A headless Chromium."""
-    if CHROMIUM is None:
-        pytest.skip("no chromium: install it, or name one with CHROMIUM=/path")
-    async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(
-            executable_path=CHROMIUM, headless=True, args=FLAGS
-        )
+    from ._site import chromium
+
+    async with chromium() as launched:
         yield launched
-        await launched.close()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """A console that is served, and the store that it is of."""
-
-    url: str
-    store_url: str
-    store: aa.Store
-    browser: Browser
-    tokens: dict[str, str]
-
-    @asynccontextmanager
-    async def signed_in(self, name: str = "kim", **options: Any) -> AsyncIterator[Page]:
-        """A page of a browser of its own in which `name` is signed in."""
-        context = await self.browser.new_context(base_url=self.url, **options)
-        context.set_default_timeout(SECONDS * 1000)
-        try:
-            page = await context.new_page()
-            problems = watched(page)
-            await page.goto("/sign-in")
-            await page.get_by_label("Token").fill(self.tokens[name])
-            await page.get_by_role("button", name="Sign in").click()
-            await page.wait_for_url("**/approvals")
-            yield page
-            assert problems == []
-        finally:
-            await context.close()
-
-    async def ask(self, **arguments: Any) -> ApprovalRecord:
-        """A new question in the inbox, asked by another process than the console's."""
-        executor = aa.Executor(registry, approval=aa.DeferredApproval(self.store), store=self.store)
-        with pytest.raises(aa.ApprovalPending) as caught:
-            await executor.run("refund", {"order_id": "A1", "amount": 5} | arguments)
-        return await self.record(caught.value.id)
-
-    async def record(self, id: str) -> ApprovalRecord:
-        """The record as it stands."""
-        return await aa.Inbox(self.store).get(id)
-
-    async def decided(self, id: str) -> ApprovalRecord:
-        """The record once it is not pending any more."""
-        async with asyncio.timeout(SECONDS):
-            while (found := await self.record(id)).state == "pending":
-                await asyncio.sleep(0.02)
-        return found
-
-    async def waiting(self) -> ApprovalRecord:
-        """The one question that another program puts."""
-        async with asyncio.timeout(SECONDS):
-            while not (found := await aa.Inbox(self.store).list()):
-                await asyncio.sleep(0.02)
-        return found[0]
-
-    async def clear(self) -> None:
-        """Deny whatever is left in the inbox."""
-        inbox = aa.Inbox(self.store)
-        for record in await inbox.list():
-            await inbox.deny(record.id, reviewer="test")
-
-
-def watched(page: Page) -> list[str]:
-    """What goes wrong in a page: its scripts' errors, and what its policy stops."""
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-
-    def heard(message: Any) -> None:
-        refused = re.search(r"status of (409|422)\b", message.text)
-        if message.type == "error" and not refused:
-            problems.append(message.text)
-
-    page.on("console", heard)
-    return problems
-
-
-@asynccontextmanager
-async def process(*args: str, **options: Any) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A Python process that ends with the block."""
-    started = await asyncio.create_subprocess_exec(
-        sys.executable, *args, cwd=ROOT, stdout=asyncio.subprocess.PIPE, limit=2**22, **options
-    )
-    try:
-        yield started
-    finally:
-        if started.returncode is None:
-            started.send_signal(signal.SIGTERM)
-        await started.communicate()
-
-
-async def told(running: asyncio.subprocess.Process) -> dict[str, Any]:
-    """The next line that a program prints."""
-    assert running.stdout is not None
-    async with asyncio.timeout(SECONDS):
-        line = await running.stdout.readline()
-    assert line, "the program ended early"
-    facts: dict[str, Any] = json.loads(line)
-    return facts
-
-
-@asynccontextmanager
-async def program(name: str, site: Site) -> AsyncIterator[asyncio.subprocess.Process]:
-    """One of `_programs` over the site's store."""
-    async with process("-m", "tests.browser._programs", name, site.store_url) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
 async def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
-    """A console over a store, served by `agent-adapter serve`."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('console') / 'state.db'}"
-    store = aa.open_store(url)
-    tokens = {}
-    people = {"kim": "approver", "lee": "approver", "vic": "viewer", "ada": "admin"}
-    for name, role in people.items():
-        secret = tokens[name] = new_secret()
-        await store.write(lambda tx, n=name, r=role, s=secret: create_token(tx, n, r, s))
-    command = ("-m", "agent_adapter.cli", "serve", "--port", "0", "--store", url)
-    more = ("--registry", "tests.browser._programs:registry")
-    async with process(*command, *more) as serving:
-        assert serving.stdout is not None
-        async with asyncio.timeout(SECONDS):
-            said = (await serving.stdout.readline()).decode()
-        assert said.startswith("console on http://127.0.0.1:"), said
-        yield Site(url=said.split()[-1], store_url=url, store=store, browser=browser, tokens=tokens)
-    await store.aclose()
+    """A console over a store of its own."""
+    from ._site import console
+
+    folder = tmp_path_factory.mktemp("console")
+    async with console(browser, f"sqlite:///{folder / 'state.db'}") as opened:
+        yield opened
 
 
 @pytest.fixture

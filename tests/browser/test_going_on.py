@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+
+pytest.importorskip("playwright")
+pytest.importorskip("sse_starlette")
+
 from playwright.async_api import Page, expect
 
-from .conftest import SECONDS, Site, program, told
+from ._site import SECONDS, Site, program, told
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+
+pytest.importorskip("playwright")
+pytest.importorskip("sse_starlette")
+
 from playwright.async_api import Page, expect
 
-from .conftest import Site
+from ._site import Site, program, told
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
@@ -52,6 +56,21 @@ async def test_the_invisible_is_visible(site: Site, page: Page, text: str, seen:
     body = await page.locator("body").inner_text()
     assert seen in body
     assert text not in body
+
+
+async def test_what_is_said_in_a_channel_is_text(site: Site, page: Page) -> None:
+    """A message is shown as it was written, as it arrives and after a load."""
+    said = f"{SCRIPTS[1]}\u202e end"
+    async with program("workflow", site) as running:
+        path = f"/channels/{(await told(running))['channel']}"
+        await page.goto(path)
+        await page.get_by_label("Message").fill(said)
+        await page.get_by_role("button", name="Send").click()
+        for _ in range(2):
+            await expect(page.locator("#log")).to_contain_text(f"{SCRIPTS[1]}\\u202e end")
+            assert await page.evaluate("window.ran") is None
+            assert await page.locator("main img").count() == 0
+            await page.goto(path)
 
 
 async def test_a_value_of_100_kb_is_shown_to_its_end(site: Site, page: Page) -> None:

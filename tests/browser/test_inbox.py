@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
+pytest.importorskip("playwright")
+pytest.importorskip("sse_starlette")
+
 from playwright.async_api import Page, expect
 
-from .conftest import Site
+from ._site import Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 

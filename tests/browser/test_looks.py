@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("playwright")
+pytest.importorskip("sse_starlette")
+
 from playwright.async_api import expect
 
-from .conftest import ROOT, Site, program, told
+from ._site import ROOT, Site, program, told
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
