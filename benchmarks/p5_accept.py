@@ -41,7 +41,7 @@ async def _on(kind: str, folder: Path, rounds: int) -> list[Row | Skipped]:
     except ImportError:
         reason = "not installed: pip install 'agent-adapter[ag2]'"
         missing = [Skipped(id="P5", what=f"accept, {kind}, against AG2", reason=reason)]
-    contenders = {}
+    contenders: dict[str, Batch] = {}
     for hall in halls:
         contenders[f"{hall.name}, {SHORT}"] = hall.short
         contenders[f"{hall.name}, {LONG}"] = await hall.long()
