@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -190,6 +191,7 @@ async def command_result(settings: Settings, id: str) -> dict[str, Any]:
     row = await settings.store.read(lambda tx: tx.get("commands", id))
     if row is None:
         raise Problem(404, "not-found", f"no command {id}")
+    await _check_channel(settings, json.loads(row["payload"]).get("channel_id", ""))
     answer = await settings.store.read(lambda tx: commands.result(tx, id))
     return {"id": id, "kind": row["kind"], **(answer or {"state": "queued"})}
 

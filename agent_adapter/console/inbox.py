@@ -116,7 +116,7 @@ async def _decide(console: Console, request: Request, person: Person, form: Form
     verdict = form.get("verdict")
     if verdict not in ("approved", "denied"):
         raise Problem(422, "verdict", "say approved or denied")
-    await actions.decide(
+    record = await actions.decide(
         console.settings,
         person,
         id,
@@ -124,7 +124,13 @@ async def _decide(console: Console, request: Request, person: Person, form: Form
         seen=_seen(form),
         reason=form.get("reason"),
     )
-    return _done(request, "/approvals")
+    if not request.headers.get("hx-request"):
+        return see_other("/approvals")
+    if record.state != "pending":
+        return Response("")  # the page takes the entry away
+    return console.render(
+        request, "_approval.html", record=record, now=await _now(console), long=LONG
+    )
 
 
 async def _edit(console: Console, request: Request, person: Person, form: Form) -> Response:
@@ -225,11 +231,6 @@ def _seen(form: Form) -> Seen:
 def _mark(text: str) -> tuple[str, Seen]:
     id, digest, version = [*text.split("|"), "", ""][:3]
     return id, _seen({"digest": digest, "version": version})
-
-
-def _done(request: Request, path: str) -> Response:
-    """Nothing, for a page that takes the entry away itself; else the list."""
-    return Response("") if request.headers.get("hx-request") else see_other(path)
 
 
 async def _now(console: Console) -> float:

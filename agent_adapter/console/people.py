@@ -88,6 +88,7 @@ class Door:
         if token is None:
             self._count_try(request)
             raise Problem(401, "auth-error", "no such token, or it was revoked")
+        self._store.post(lambda tx: access.touch_token(tx, token["id"]))
         _within(self._asked if request.method == "GET" else self._acted, token["id"])
         return Person(name=token["name"], role=token["role"], via="token")
 

@@ -64,7 +64,9 @@ async def uses_of(
         names = sorted({*called, *declared})
         shown = names[:limit]
         more = shown[-1] if len(names) > limit else None
-        return [insight.tool_use(tx, name, tenant) for name in shown], more
+        uses = [insight.tool_use(tx, name, tenant) for name in shown]
+        # A tool that only another tenant has called is none here.
+        return [use for use in uses if use.calls or use.tool in declared], more
 
     return await console.store.read(op)
 

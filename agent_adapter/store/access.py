@@ -30,6 +30,7 @@ __all__ = [
     "token_of",
     "tokens",
     "touch_session",
+    "touch_token",
 ]
 
 ROLES = ("viewer", "approver", "admin")
@@ -113,6 +114,13 @@ def token_of(tx: Transaction, secret: str) -> Row | None:
         if row["revoked_at"] is None:
             return row
     return None
+
+
+def touch_token(tx: Transaction, id: str) -> None:
+    """The token is in use; noted once a minute."""
+    row = tx.get("tokens", id)
+    if row is not None and tx.now - (row["last_used_at"] or 0.0) >= _NOTED_EVERY:
+        tx.update("tokens", {"id": id}, {"last_used_at": tx.now})
 
 
 def new_session(

@@ -192,7 +192,9 @@ def tool_use(tx: Transaction, tool: str, tenant: str) -> ToolUse:
     bad = sum(row["ending"] != "ok" for row in ended)
     return ToolUse(
         tool=tool,
-        calls=len(rows) if len(rows) < _SAMPLE else tx.count("calls", {"tool": tool}),
+        calls=len(rows)
+        if len(rows) < _SAMPLE
+        else tx.count("calls", {"tool": tool, "tenant": tenant}),
         sample=len(ended),
         errors=bad / len(ended) if ended else None,
         p50=_quantile(took, 0.50),
@@ -260,7 +262,9 @@ def _line(tx: Transaction, row: Row) -> RunLine:
         entries=head["seq"] if head is not None else 0,
         calls=tx.count("calls", {"run_id": run_id}),
         unclear=_unclear(tx, run_id),
-        waiting=tx.count("approvals", {"run_id": run_id, "state": "pending"}),
+        waiting=tx.count(
+            "approvals", {"run_id": run_id, "state": "pending", "decide_by >=": tx.now}
+        ),
     )
 
 

@@ -142,3 +142,12 @@ async def test_the_document_describes_every_operation(desk: Desk) -> None:
     names = [op["operationId"] for each in document["paths"].values() for op in each.values()]
     assert len(set(names)) == len(names)
     assert document["openapi"].startswith("3.1")
+
+
+async def test_a_tokens_use_is_noted(desk: Desk) -> None:
+    """So that one that nobody needs can be found."""
+    bot = await _program(desk)
+    bot.get("/me")
+    await desk.store.flush()
+    (row,) = await desk.store.read(lambda tx: tx.select("tokens", {"name": "bot"}))
+    assert row["last_used_at"] is not None

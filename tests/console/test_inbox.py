@@ -231,3 +231,20 @@ async def test_another_tenants_records_are_not_found(store: SqliteStore) -> None
     assert browser.post(f"/approvals/{id}/decide", {"verdict": "denied"} | seen).status_code == 404
     settled = browser.post(f"/in-doubt/{call}", {"answer": "done", "reason": "seen"})
     assert settled.status_code == 404
+
+
+async def test_a_vote_of_several_leaves_the_request_in_the_list(
+    desk: Desk, store: SqliteStore
+) -> None:
+    """It goes on waiting for the others."""
+    desk.executor.approval = aa.QuorumApproval(2, store)
+    id = await desk.ask()
+    kim, lee = await desk.browser("kim"), await desk.browser("lee")
+    record = await desk.record(id)
+    form = {"verdict": "approved", "digest": record.digest, "version": record.version}
+    first = kim.post(f"/approvals/{id}/decide", form, **{"hx-request": "true"})
+    assert id in first.text and (await desk.record(id)).state == "pending"
+    record = await desk.record(id)
+    form = {"verdict": "approved", "digest": record.digest, "version": record.version}
+    second = lee.post(f"/approvals/{id}/decide", form, **{"hx-request": "true"})
+    assert second.text == "" and (await desk.record(id)).state == "approved"
