@@ -34,7 +34,7 @@ app = typer.Typer(help="See what waits for a person, and decide it.")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The approval, apr_….", show_default=False)]
 
-_MOST_WATCHED = 1000
+_MOST_WATCHED = 100_000
 
 
 class State(StrEnum):

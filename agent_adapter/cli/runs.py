@@ -36,7 +36,8 @@ app = typer.Typer(help="See which runs there were, one as a timeline, and what h
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The run, run_….", show_default=False)]
 
 _AT_ONCE = 1000
-_LATE_SECONDS = 10.0
+_ALL = 10_000_000
+_LATE_SECONDS = 2.0
 
 
 class Ending(StrEnum):
@@ -167,33 +168,52 @@ class _Tail:
         self._run = run
         self._lines = lines
         self._as_json = as_json
-        self._seen: dict[str, int] | None = None
+        self._began = False
+        self._seen: dict[str, int] = {}
         self._since = 0.0
 
     async def look(self, store: Store) -> bool:
+        if self._began:
+            self._print(await self._fresh(store))
+            return False
         from agent_adapter.exec.ledger import entries
 
-        if self._seen is None:
-            self._seen = {}
-            self._since = time.time()
-            old = await entries(store, self._run, limit=max(self._lines, _AT_ONCE))
-            if self._run is not None and not old:
-                raise _no_run(self._run)
-            self._print(old, old[len(old) - min(self._lines, len(old)) :])
-            return False
-        # Another process may write a little late what it saw a little earlier.
-        since = self._since - _LATE_SECONDS
-        found = await entries(store, self._run, limit=_AT_ONCE, since=since)
-        fresh = [entry for entry in found if entry.seq > self._seen.get(entry.run_id, 0)]
-        self._print(fresh, fresh)
+        old = await entries(store, self._run, limit=_ALL if self._run else max(self._lines, 1))
+        if self._run is not None and not old:
+            raise _no_run(self._run)
+        self._print(old[len(old) - min(self._lines, len(old)) :])
+        self._since = old[-1].at if old else time.time()
+        self._note(old)
+        newest = self._since
+        self._print([entry for entry in await self._fresh(store) if entry.at > newest])
+        self._began = True
         return False
 
-    def _print(self, seen: Sequence[Entry], printed: Sequence[Entry]) -> None:
-        assert self._seen is not None  # noqa: S101  # set before the first entry is read
-        for entry in seen:
+    async def _fresh(self, store: Store) -> list[Entry]:
+        """What was written since, and is noted as seen from now on."""
+        from agent_adapter.exec.ledger import entries
+
+        fresh: list[Entry] = []
+        # Another process may write a little late what it saw a little earlier.
+        since, limit = self._since - _LATE_SECONDS, _AT_ONCE
+        while True:
+            found = await entries(store, self._run, limit=limit, since=since)
+            fresh += [entry for entry in found if entry.seq > self._seen.get(entry.run_id, 0)]
+            self._note(found)
+            if len(found) < limit:
+                return fresh
+            if found[-1].at > since:
+                since = found[-1].at
+            else:
+                limit *= 2  # more of one time than were asked for
+
+    def _note(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
             self._seen[entry.run_id] = max(entry.seq, self._seen.get(entry.run_id, 0))
             self._since = max(self._since, entry.at)
-        for entry in printed:
+
+    def _print(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
             if self._as_json:
                 print_line(asdict(entry))
                 continue

@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import agent_adapter as aa
+from agent_adapter.cli import runs
+from agent_adapter.store import ledger
+
 from .conftest import Run
 
 
@@ -73,6 +77,25 @@ def test_tail_prints_the_newest_entries(run: Run, paid: str) -> None:
     lines = run("runs", "tail", paid, "-n", "2", "--for", "0").out.splitlines()
     assert [line.split()[4] for line in lines] == ["intent", "outcome"]
     assert run("runs", "tail", "-n", "0", "--for", "0").out == ""
+
+
+@pytest.mark.anyio
+async def test_tail_keeps_up_with_many_entries(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However many are written between two looks, each is printed once."""
+    monkeypatch.setattr(runs, "_AT_ONCE", 3)
+    store = aa.open_store("memory://", clock=lambda: 1000.0)
+    tail = runs._Tail(None, 0, as_json=False)
+    for look in range(3):
+        for number in range(10):
+            run_id = f"r{number}"
+            await store.write(lambda tx, r=run_id: ledger.append(tx, r, "note", None, {}))
+        capsys.readouterr()
+        await tail.look(store)
+        printed = capsys.readouterr().out.splitlines()
+        assert len(printed) == (10 if look else 0)
+    await store.aclose()
 
 
 def test_verify_is_ledger_verify(run: Run, paid: str) -> None:
