@@ -56,7 +56,7 @@ COMMANDS = [
     (block, line)
     for block in BLOCKS
     if block.language == "bash"
-    for line in block.code.splitlines()
+    for line in block.code.replace("\\\n", " ").splitlines()
     if line.strip()
 ]
 
@@ -100,10 +100,16 @@ def test_python_runs(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", [line for _, line in COMMANDS])
 def test_command_exists(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every command that a page shows is one that exists, options included."""
-    words = shlex.split(line)
+    words = shlex.split(line, comments=True)
     if words[0] == "make":
         makefile = (ROOT / "Makefile").read_text()
         assert all(re.search(rf"^{word}:", makefile, re.MULTILINE) for word in words[1:])
+    elif words[0] == "curl":
+        api = pytest.importorskip("agent_adapter.console.api")
+        method = "POST" if "--json" in words else "GET"
+        asked = words[-1].partition("/api/v1")[2]
+        paths = {each.path for each in api.OPERATIONS if each.method == method}
+        assert re.sub(r"/[a-z]+_0123", "/{id}", asked) in paths
     elif words[:2] == ["pip", "install"]:
         extra = re.fullmatch(r"agent-adapter\[(\w+)\]", words[2])
         assert extra and extra[1] in PROJECT["project"]["optional-dependencies"]
