@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import logging
 import shlex
 import signal
 import socket
@@ -147,8 +148,13 @@ async def run_console(
     # uvicorn passes the signal on when it has stopped: by default that would kill this process
     # before the store is closed.
     signal.signal(signal.SIGTERM, _leave)
+    server = Announced(config)
+    # Pages that follow along are cut off when it stops; that is no error.
+    logging.getLogger("uvicorn.error").addFilter(
+        lambda record: not (server.should_exit and "completing response" in record.getMessage())
+    )
     with contextlib.closing(bound):
-        await Announced(config).serve(sockets=[bound])
+        await server.serve(sockets=[bound])
 
 
 def _bound(host: str, port: int) -> socket.socket:
