@@ -18,6 +18,7 @@ from agent_adapter.console.pages import Console, page
 from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.network.known import channel_row
+from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["ROUTES"]
 
@@ -48,22 +49,29 @@ async def _inbox(console: Console, request: Request, person: Person) -> Response
 
 
 async def _channel(console: Console, request: Request, person: Person) -> Response:
-    """`change` events: `{"entries": n, "state": …, "expected": …}`, whenever one changes."""
+    """`change` events: `{"entries": n, "state": …, "expected": …, "turn": …}`, at a change."""
     channel_id = request.path_params["id"]
     row = await console.store.read(lambda tx: channel_row(tx, channel_id))
     if (row["tenant"] or "") != console.settings.tenant:
         raise Problem(404, "not-found", f"no channel {channel_id}")
 
     async def events() -> AsyncIterator[dict[str, str]]:
-        told = -1
+        told: tuple[Any, ...] = ()
         async for _ in _beats(console, request):
-            row = await console.store.read(lambda tx: channel_row(tx, channel_id))
-            if row["revision"] != told:
-                told = row["revision"]
+            row, turn = await console.store.read(lambda tx: _with_turn(tx, channel_id))
+            if (row["revision"], turn) != told:
+                told = (row["revision"], turn)
                 data = {"entries": row["seq"], "state": row["state"], "expected": row["expected"]}
-                yield {"event": "change", "data": json.dumps(data)}
+                yield {"event": "change", "data": json.dumps(data | {"turn": turn})}
 
     return _stream(person, events())
+
+
+def _with_turn(tx: Transaction, channel_id: str) -> tuple[Row, str]:
+    """The channel's row, and how its latest turn stands: parking one changes nothing else."""
+    row = channel_row(tx, channel_id)
+    turn = tx.get("turns", row["turn_id"]) if row["turn_id"] is not None else None
+    return row, "" if turn is None else f"{turn['turn_id']} {turn['state']} {turn['attempt']}"
 
 
 async def _beats(console: Console, request: Request) -> AsyncIterator[None]:

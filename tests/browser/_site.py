@@ -71,7 +71,7 @@ class Site:
             await page.get_by_role("button", name="Sign in").click()
             await page.wait_for_url("**/approvals")
             yield page
-            assert problems == []
+            assert not problems, problems
         finally:
             await context.close()
 
@@ -113,7 +113,7 @@ def watched(page: Page) -> list[str]:
     page.on("pageerror", lambda error: problems.append(str(error)))
 
     def heard(message: Any) -> None:
-        refused = re.search(r"status of (409|422)\b", message.text)
+        refused = re.search(r"(status of|Status Error Code) (403|409|422)\b", message.text)
         if message.type == "error" and not refused:
             problems.append(message.text)
 
@@ -153,8 +153,8 @@ async def program(name: str, site: Site) -> AsyncIterator[asyncio.subprocess.Pro
 
 
 @asynccontextmanager
-async def console(browser: Browser, url: str) -> AsyncIterator[Site]:
-    """A console over the store at `url`, served by `agent-adapter serve`."""
+async def console(browser: Browser, url: str, *options: str) -> AsyncIterator[Site]:
+    """A console over the store at `url`, served by `agent-adapter serve` with these options."""
     store = aa.open_store(url)
     tokens = {}
     people = {"kim": "approver", "lee": "approver", "vic": "viewer", "ada": "admin"}
@@ -163,7 +163,7 @@ async def console(browser: Browser, url: str) -> AsyncIterator[Site]:
         await store.write(lambda tx, n=name, r=role, s=secret: create_token(tx, n, r, s))
     command = ("-m", "agent_adapter.cli", "serve", "--port", "0", "--store", url)
     more = ("--registry", "tests.browser._programs:registry")
-    async with process(*command, *more) as serving:
+    async with process(*command, *more, *options) as serving:
         assert serving.stdout is not None
         async with asyncio.timeout(SECONDS):
             said = (await serving.stdout.readline()).decode()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("playwright")
 pytest.importorskip("sse_starlette")
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
-from ._site import SECONDS, Site, program, told
+import agent_adapter as aa
+from agent_adapter.exec.approval.signing import create_key
+
+from ._programs import registry
+from ._site import SECONDS, Site, console, program, told
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
@@ -98,3 +103,26 @@ async def test_a_write_in_doubt_is_settled(site: Site, page: Page, answer: str) 
     rows = await site.store.read(lambda tx: tx.select("ledger", where, order_by="at"))
     assert b"token:kim" in rows[-1]["body"]
     assert (b'"ok"' if answer == "It was done" else b'"aborted"') in rows[-1]["body"]
+
+
+async def test_a_signed_word(browser: Browser, tmp_path: Path) -> None:
+    """With kim's key in its folder the console signs for kim, and an executor that pins it runs."""
+    pytest.importorskip("cryptography")
+    public = create_key(tmp_path / "kim.key").public
+    url = f"sqlite:///{tmp_path / 'signed.db'}"
+    async with console(browser, url, "--reviewer-keys", str(tmp_path)) as site:
+        port = aa.DeferredApproval(site.store, require_signed=True, reviewers={"kim": public})
+        executor = aa.Executor(registry, approval=port, store=site.store)
+        with pytest.raises(aa.ApprovalPending) as caught:
+            await executor.run("refund", {"order_id": "SIGNED", "amount": 2})
+        record = str(caught.value.id)
+        async with site.signed_in("lee") as page:
+            await page.goto(f"/approvals/{record}")
+            await page.get_by_role("button", name="Approve", exact=True).click()
+            await expect(page.get_by_role("alert")).to_contain_text("sign")
+        assert (await site.record(record)).state == "pending"
+        async with site.signed_in("kim") as page:
+            await page.goto(f"/approvals/{record}")
+            await page.get_by_role("button", name="Approve", exact=True).click()
+            await page.wait_for_url("**/approvals")
+        assert await executor.resume(record) == "2.00 EUR paid back for SIGNED"

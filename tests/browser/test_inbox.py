@@ -91,6 +91,17 @@ async def test_two_people_race_for_one_record(site: Site, page: Page) -> None:
     assert (decided.reviewer, refused) == winner
 
 
+async def test_the_list_says_why_a_word_does_not_count(site: Site, page: Page) -> None:
+    """Without its live part, too, the list learns that somebody else was first."""
+    await page.route("**/events/**", lambda route: route.fulfill(status=204))
+    record = await site.ask(order_id="late")
+    await page.goto("/approvals")
+    await site.clear()
+    card = page.locator(f"#{record.id}")
+    await card.get_by_role("button", name="Approve").click()
+    await expect(card.get_by_role("alert")).to_contain_text("denied")
+
+
 async def test_a_page_that_shows_what_has_changed_decides_nothing(site: Site, page: Page) -> None:
     """A record that somebody else has decided meanwhile is refused, with the reason."""
     record = await site.ask(order_id="stale")

@@ -133,12 +133,11 @@
   const log = document.querySelector("[data-live-log]");
   if (log && window.EventSource) {
     const source = new EventSource(log.dataset.liveLog);
-    let first = true;
     let told = null;
     source.addEventListener("change", async (event) => {
       const change = JSON.parse(event.data);
       const before = told;
-      told = `${change.state} ${change.expected}`;
+      told = `${change.state} ${change.expected} ${change.turn}`;
       if (change.entries > Number(log.dataset.last)) {
         const content = await part(`${log.dataset.entries}?since=${log.dataset.last}`);
         if (content) {
@@ -146,8 +145,8 @@
           log.dataset.last = String(change.entries);
         }
       }
-      if (!first && before !== told) await renew();
-      first = false;
+      // The first time as well: much may have happened since the page itself was made.
+      if (before !== told) await renew();
     });
     window.addEventListener("pagehide", () => source.close());
   }
