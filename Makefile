@@ -29,7 +29,7 @@ demo: $(STAMP) ## Run the story: two frameworks, one held call, one ledger
 test: lint types $(STAMP) ## Run everything that must pass: lint, types, every test
 	@sh tools/browser.sh
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m slow
 
 lint: $(STAMP) ## Check style, format, layers and change notes
 	$(BIN)/ruff check .

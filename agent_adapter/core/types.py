@@ -171,9 +171,7 @@ class RunLimits:
                     f"RunLimits.{name} must be a finite number that is not negative, not {value!r}"
                 )
         if self.max_parallel == 0:
-            raise ToolDefinitionError(
-                "RunLimits.max_parallel=0 refuses every call; 1 is the least"
-            )
+            raise ToolDefinitionError("RunLimits.max_parallel=0 refuses every call; 1 is the least")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
