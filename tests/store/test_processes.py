@@ -43,10 +43,13 @@ def _start(name: str, path: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def _go(folder: Path, number: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(list(folder.glob("ready-*"))) < number:
+def _go(folder: Path, processes: list[subprocess.Popen[str]]) -> None:
+    """Let the processes go on together once all of them are ready."""
+    deadline = time.monotonic() + 180
+    while len(list(folder.glob("ready-*"))) < len(processes):
         assert time.monotonic() < deadline, "the processes did not start"
+        for process in processes:
+            assert process.poll() is None, process.communicate()[1]
         time.sleep(0.01)
     (folder / "go").touch()
 
@@ -76,7 +79,7 @@ def _kill(process: subprocess.Popen[str]) -> str:
 async def test_eight_processes_write_for_thirty_seconds(path: Path) -> None:
     """Nobody meets a locked database, nobody waits above 2 s, and no row is lost."""
     processes = [_start("hammer", path, str(i), "30") for i in range(8)]
-    _go(path.parent, 8)
+    _go(path.parent, processes)
     results = [_output(process).split() for process in processes]
     numbers, waits = [int(r[0]) for r in results], [float(r[1]) for r in results]
     assert min(numbers) > 0
@@ -91,7 +94,7 @@ async def test_eight_processes_write_for_thirty_seconds(path: Path) -> None:
 async def test_processes_that_open_a_new_file_at_once_agree(path: Path) -> None:
     """One migrates, the others wait, and all have one key."""
     processes = [_start("open_at_once", path) for _ in range(4)]
-    _go(path.parent, 4)
+    _go(path.parent, processes)
     keys = {_output(process) for process in processes}
     store = SqliteStore(path)
     assert keys == {store.key.hex()}
