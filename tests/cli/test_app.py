@@ -59,23 +59,29 @@ def test_every_command_is_documented(command: tuple[str, ...]) -> None:
     assert re.search(rf"^agent-adapter {' '.join(command)}\b", page, re.MULTILINE)
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_can_complete_commands(run: Run, shell: str) -> None:
-    """`--show-completion` prints what a shell reads to complete `agent-adapter`."""
-    ran = run("--show-completion", shell)
-    assert ran.code == 0
-    assert "_AGENT_ADAPTER_COMPLETE" in ran.out
-
-
-def test_completion_is_installed(tmp_path: Path) -> None:
-    """`--install-completion` writes to the shell's own files under HOME."""
-    done = subprocess.run(
-        [sys.executable, "-m", "agent_adapter.cli", "--install-completion", "bash"],
-        env=os.environ | {"HOME": str(tmp_path)},
+def completing(*words: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """The program, told its shell instead of looking for one among its parents."""
+    told = {"HOME": str(home), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "agent_adapter.cli", *words],
+        env=os.environ | told,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_complete_commands(tmp_path: Path, shell: str) -> None:
+    """`--show-completion` prints what a shell reads to complete `agent-adapter`."""
+    done = completing("--show-completion", shell, home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "_AGENT_ADAPTER_COMPLETE" in done.stdout
+
+
+def test_completion_is_installed(tmp_path: Path) -> None:
+    """`--install-completion` writes to the shell's own files under HOME."""
+    done = completing("--install-completion", "bash", home=tmp_path)
     assert done.returncode == 0, done.stderr
     written = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
     assert any("_AGENT_ADAPTER_COMPLETE" in text for text in written)

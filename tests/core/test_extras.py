@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from agent_adapter.core import extras
 from agent_adapter.core.errors import IntegrationError, MissingDependency
@@ -17,11 +18,15 @@ ROOT = Path(__file__).parents[2]
 STATED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
+def _canonical(requirement: Requirement) -> tuple[str, str]:
+    return canonicalize_name(requirement.name), str(requirement.specifier)
+
+
 @pytest.mark.parametrize("extra", sorted(STATED))
 def test_ranges_are_those_of_the_project_file(extra: str) -> None:
     """Nothing states a range a second time."""
-    stated = {str(Requirement(text)) for text in STATED[extra]}
-    assert {str(requirement) for requirement in requirement_of(extra)} == stated
+    stated = {_canonical(Requirement(text)) for text in STATED[extra]}
+    assert {_canonical(requirement) for requirement in requirement_of(extra)} == stated
 
 
 def test_unknown_extra_lists_what_exists() -> None:
