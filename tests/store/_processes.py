@@ -13,10 +13,13 @@ from agent_adapter.store.sql.sqlite import SqliteStore
 
 
 def start_when_told(folder: Path) -> None:
-    """Say that this process is ready, then spin until the starting flag is there."""
+    """Say that this process is ready and wait for the others; one that is forgotten ends."""
     (folder / f"ready-{os.getpid()}").touch()
+    deadline = time.monotonic() + 240
     while not (folder / "go").exists():
-        time.sleep(0.001)
+        if time.monotonic() > deadline:
+            raise SystemExit("nobody said go")
+        time.sleep(0.005)
 
 
 async def hammer(path: Path, name: str, seconds: float) -> None:
