@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from agent_adapter.core.canonical import SecretValue, digest, keyed_hash, tagged
-from agent_adapter.core.collecting import entry_of
 from agent_adapter.core.errors import ToolDefinitionError
+from agent_adapter.core.generators import entry_of
 from agent_adapter.core.injecting import injected_values
 from agent_adapter.core.policy import checked_name, checked_policy
 from agent_adapter.core.results import ResultCodec

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from agent_adapter.core.errors import ToolArgsInvalid
+from agent_adapter.core.json_values import SecretWriter, in_clear, json_ready, needs_rewriting
 from agent_adapter.core.problems import capped, field_problems, unknown_argument, unwritable
-from agent_adapter.core.written import SecretWriter, in_clear, json_ready, needs_rewriting
 
 __all__ = ["ArgumentCheck", "ModelCheck", "Validate"]
 

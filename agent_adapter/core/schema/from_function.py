@@ -20,7 +20,7 @@ from agent_adapter.core.schema.argument_model import (
 )
 from agent_adapter.core.schema.docstrings import DocText, read_docstring
 from agent_adapter.core.schema.injection import Injection, injection_of
-from agent_adapter.core.schema.plainness import is_closed, is_plain
+from agent_adapter.core.schema.json_types import is_closed, is_plain
 
 __all__ = ["Collects", "FunctionSignature", "collects", "read_function", "runs_async"]
 

@@ -15,11 +15,11 @@ from pydantic_core import from_json, to_json
 from referencing.jsonschema import EMPTY_REGISTRY
 
 from agent_adapter.core.errors import ToolArgsInvalid, ToolDefinitionError
+from agent_adapter.core.json_values import SecretWriter, in_clear, json_ready
 from agent_adapter.core.problems import capped, path_text, unknown_argument, unwritable
 from agent_adapter.core.schema.annotations import Resolver
 from agent_adapter.core.schema.dialects import neutral
 from agent_adapter.core.schema.injection import Injection, injection_of
-from agent_adapter.core.written import SecretWriter, in_clear, json_ready
 
 __all__ = ["SchemaCheck", "injected_by_annotation"]
 
