@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from agent_adapter.console.problems import Problem
-from agent_adapter.console.rates import Rates
 from agent_adapter.console.settings import Settings, is_name
+from agent_adapter.core.rate import TokenBucket
 from agent_adapter.store import access
 from agent_adapter.store.access import ROLES, Session
 from agent_adapter.store.base import Transaction
@@ -61,10 +61,10 @@ class Door:
         self._store = settings.store
         self._before = secrets.token_bytes(32)
         often = settings.per_minute
-        self._asked = Rates(burst=max(1, often // 2), per_minute=often)
-        self._acted = Rates(burst=max(1, often // 10), per_minute=often / 5)
-        self._tried = Rates(burst=10, per_minute=10)
-        self._tried_all = Rates(burst=100, per_minute=100)
+        self._asked = TokenBucket(burst=max(1, often // 2), per_minute=often)
+        self._acted = TokenBucket(burst=max(1, often // 10), per_minute=often / 5)
+        self._tried = TokenBucket(burst=10, per_minute=10)
+        self._tried_all = TokenBucket(burst=100, per_minute=100)
 
     async def who(self, request: Request) -> Person | None:
         """The person behind the session cookie; `None` for nobody."""
@@ -202,7 +202,7 @@ class Door:
         )
 
 
-def _within(rates: Rates, key: str) -> None:
+def _within(rates: TokenBucket, key: str) -> None:
     seconds = rates.wait(key)
     if seconds:
         raise Problem(429, "too-many", f"too many requests: try again in {seconds:.0f} s")

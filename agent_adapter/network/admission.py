@@ -13,10 +13,11 @@ from agent_adapter.core.errors import (
     NetworkError,
     ProtocolError,
 )
+from agent_adapter.core.rate import TokenBucket
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.channel import ChannelManifest
 from agent_adapter.network.identity import Passport, Resume
-from agent_adapter.network.rules import RateBlock, Rule, allows
+from agent_adapter.network.rules import Rule, allows
 
 __all__ = [
     "ENVELOPE_LIMIT",
@@ -26,7 +27,6 @@ __all__ = [
     "Decision",
     "Deny",
     "Identity",
-    "RateLimiter",
     "RuleBasedArbiter",
     "check_size",
 ]
@@ -182,29 +182,6 @@ class RuleBasedArbiter:
         return Deny(f"{recipient.name} takes no messages of {sender.name}")
 
 
-class RateLimiter:
-    """Counts what each participant sends, by a clock that never goes back; a restart forgets."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._left: dict[str, tuple[float, float]] = {}
-
-    def wait(self, agent_id: str, rate: RateBlock) -> float:
-        """0 when `agent_id` may send now, and counts it; else the seconds until it may."""
-        if rate.per_minute <= 0:
-            return 0.0
-        now, most = self._clock(), float(rate.burst or rate.per_minute)
-        left, at = self._left.get(agent_id, (most, now))
-        left = min(most, left + (now - at) * rate.per_minute / 60)
-        allowed = left >= 1
-        self._left[agent_id] = (left - 1 if allowed else left, now)
-        return 0.0 if allowed else (1 - left) * 60 / rate.per_minute
-
-    def forget(self, agent_id: str) -> None:
-        """Drop what is known of `agent_id`."""
-        self._left.pop(agent_id, None)
-
-
 class Admission:
     """All that is asked before a hub writes: an arbiter's word, and the rate.
 
@@ -216,7 +193,7 @@ class Admission:
         self, arbiter: Arbiter | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.arbiter: Arbiter = arbiter if arbiter is not None else RuleBasedArbiter()
-        self.rates = RateLimiter(clock)
+        self.rates = TokenBucket(clock=clock)
 
     def check_register(self, newcomer: Identity) -> None:
         """Whether somebody may register."""
@@ -268,7 +245,11 @@ class Admission:
 
     def _check_rate(self, sender: Identity) -> None:
         rate = sender.rule.limits.rate
-        seconds = self.rates.wait(sender.agent_id, rate)
+        if rate.per_minute <= 0:
+            return
+        seconds = self.rates.wait(
+            sender.agent_id, burst=rate.burst or rate.per_minute, per_minute=rate.per_minute
+        )
         if seconds:
             raise AccessDeniedError(
                 f"{sender.name} may send {rate.per_minute} messages a minute; "

@@ -13,7 +13,7 @@ from agent_adapter.console.drawing import drawn
 from agent_adapter.console.editing import edited, fields_of
 from agent_adapter.console.pages import local_path
 from agent_adapter.console.problems import Problem
-from agent_adapter.console.rates import Rates
+from agent_adapter.core.rate import TokenBucket
 from agent_adapter.flow.graph import (
     AgentTarget,
     Always,
@@ -86,7 +86,7 @@ def test_a_drawing_is_well_formed_and_lights_one_node(size: int) -> None:
 def test_rates_let_through_what_they_say() -> None:
     """So many at once, then as time goes by; each key for itself."""
     now = [0.0]
-    rates = Rates(burst=2, per_minute=60, clock=lambda: now[0])
+    rates = TokenBucket(burst=2, per_minute=60, clock=lambda: now[0])
     assert [rates.wait("a") for _ in range(3)] == [0.0, 0.0, 1.0]
     assert rates.wait("b") == 0.0
     now[0] += 1.0

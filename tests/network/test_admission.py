@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_adapter.core.errors import AccessDeniedError, InboxFull, ProtocolError
+from agent_adapter.core.rate import TokenBucket
 from agent_adapter.network import (
     AccessBlock,
     ChannelManifest,
@@ -19,7 +20,6 @@ from agent_adapter.network.admission import (
     Decision,
     Deny,
     Identity,
-    RateLimiter,
     check_size,
 )
 from agent_adapter.network.rules import InboxBlock, RateBlock
@@ -119,17 +119,16 @@ class Clock:
 def test_rate_is_enforced() -> None:
     """After a burst a message is refused until its time has come."""
     clock = Clock()
-    limiter = RateLimiter(clock)
-    rate = RateBlock(per_minute=60, burst=2)
-    assert [limiter.wait("a", rate) for _ in range(3)] == [0.0, 0.0, 1.0]
+    bucket = TokenBucket(clock=clock)
+    assert [bucket.wait("a", burst=2, per_minute=60) for _ in range(3)] == [0.0, 0.0, 1.0]
     clock.now += 1
-    assert limiter.wait("a", rate) == 0.0
+    assert bucket.wait("a", burst=2, per_minute=60) == 0.0
 
 
 def test_rate_is_counted_per_participant() -> None:
     """One participant's messages do not use up another's."""
-    limiter, rate = RateLimiter(Clock()), RateBlock(per_minute=60, burst=1)
-    assert limiter.wait("a", rate) == limiter.wait("b", rate) == 0.0
+    bucket = TokenBucket(burst=1, per_minute=60, clock=Clock())
+    assert bucket.wait("a") == bucket.wait("b") == 0.0
 
 
 def test_rate_refusal_names_the_wait() -> None:
