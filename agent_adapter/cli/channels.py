@@ -16,7 +16,7 @@ from agent_adapter.cli.options import AsJson, StoreUrl, reviewer_name, with_stor
 from agent_adapter.cli.output import console, plain, print_json, table, when
 
 if TYPE_CHECKING:
-    from agent_adapter.network.reports import ChannelReport, LogLine
+    from agent_adapter.network.channels.reports import ChannelReport, LogLine
     from agent_adapter.store.base import Store
 
 __all__ = ["app"]
@@ -46,7 +46,7 @@ def list_(
     as_json: AsJson = False,
 ) -> int:
     """List channels, the newest first."""
-    from agent_adapter.network.reports import ONGOING, list_lines
+    from agent_adapter.network.channels.reports import ONGOING, list_lines
 
     states = {State.OPEN: ONGOING, State.CLOSED: ("closed", "expired"), State.ALL: None}[state]
     lines = with_store(store, lambda opened: opened.read(lambda tx: list_lines(tx, states, limit)))
@@ -76,7 +76,7 @@ def list_(
 @app.command(epilog="Example: agent-adapter channels show chn_0123")
 def show(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> int:
     """Show one channel: its participants, its variables, and whose turn it is."""
-    from agent_adapter.network.reports import report_of
+    from agent_adapter.network.channels.reports import report_of
 
     report = with_store(store, lambda opened: opened.read(lambda tx: report_of(tx, channel_id)))
     if as_json:
@@ -99,7 +99,7 @@ def tail(
     """Print the newest entries of a channel's log, one line each; with --json one object each."""
 
     async def _work(opened: Store) -> None:
-        from agent_adapter.network.reports import log_lines, report_of
+        from agent_adapter.network.channels.reports import log_lines, report_of
 
         entries = await opened.read(lambda tx: log_lines(tx, channel_id, newest=lines))
         seen = 0
@@ -142,7 +142,7 @@ def fork(
 
     async def _work(opened: Store) -> Mapping[str, Any]:
         from agent_adapter.core.errors import NetworkError
-        from agent_adapter.network.hub import Hub
+        from agent_adapter.network.hub.hub import Hub
 
         try:
             hub = await Hub.open(opened, ttl_sweep_interval=0, expectation_sweep_interval=0)
@@ -174,7 +174,7 @@ def replay(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> i
 
     Nothing is changed.
     """
-    from agent_adapter.network.reports import replayed
+    from agent_adapter.network.channels.reports import replayed
 
     report = with_store(store, lambda opened: opened.read(lambda tx: replayed(tx, channel_id)))
     if as_json:
@@ -188,7 +188,7 @@ def replay(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> i
 
 
 def _after(channel_id: str, seen: int) -> Any:
-    from agent_adapter.network.reports import log_lines
+    from agent_adapter.network.channels.reports import log_lines
 
     return lambda tx: log_lines(tx, channel_id, since=seen)
 
@@ -197,7 +197,7 @@ async def _asked(
     store: Store, kind: str, payload: Mapping[str, Any], seconds: float
 ) -> Mapping[str, Any]:
     """What the hub that serves the store made of a command."""
-    from agent_adapter.network import commands
+    from agent_adapter.network.hub import commands
 
     by = reviewer_name(None)
     id = await store.write(lambda tx: commands.queue(tx, kind, payload, by))
@@ -218,7 +218,7 @@ async def _asked(
 
 
 def _print_entries(entries: list[LogLine], as_json: bool) -> None:
-    from agent_adapter.network.reports import text_line
+    from agent_adapter.network.channels.reports import text_line
 
     for entry in entries:
         envelope = entry.envelope

@@ -13,7 +13,7 @@ from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid
 from agent_adapter.exec import ledger
 from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
 from agent_adapter.exec.masking import has_mask
-from agent_adapter.network import commands
+from agent_adapter.network.hub import commands
 from agent_adapter.store.approvals import Refusal, Seen
 from agent_adapter.store.base import Row, Transaction
 

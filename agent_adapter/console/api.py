@@ -24,7 +24,7 @@ from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import AgentAdapterError, NotFoundError
 from agent_adapter.exec import ledger
 from agent_adapter.exec.approval.inbox import Inbox
-from agent_adapter.network.reports import ONGOING
+from agent_adapter.network.channels.reports import ONGOING
 from agent_adapter.store import insight
 from agent_adapter.store.approvals import Seen
 

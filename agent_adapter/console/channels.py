@@ -18,9 +18,8 @@ from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.flow.graph import TransitionGraph
 from agent_adapter.flow.picture import Picture, picture_of
-from agent_adapter.network.known import channel_row
-from agent_adapter.network.log import read_from
-from agent_adapter.network.reports import (
+from agent_adapter.network.channels.log import read_from
+from agent_adapter.network.channels.reports import (
     ONGOING,
     ChannelReport,
     LogLine,
@@ -29,6 +28,7 @@ from agent_adapter.network.reports import (
     report_of,
     text_line,
 )
+from agent_adapter.network.channels.snapshot import channel_row
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["LINES", "ROUTES", "lines_of", "log_of", "report"]

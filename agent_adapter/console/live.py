@@ -17,7 +17,7 @@ from agent_adapter.console.inbox import waiting
 from agent_adapter.console.pages import Console, page
 from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
-from agent_adapter.network.known import channel_row
+from agent_adapter.network.channels.snapshot import channel_row
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["ROUTES"]

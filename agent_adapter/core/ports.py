@@ -98,7 +98,7 @@ class SeenMessage(Protocol):
 
 
 class TurnView(Protocol):
-    """What a driver reads of one turn; `agent_adapter.network.turn.Turn` is one.
+    """What a driver reads of one turn; `agent_adapter.network.turns.turn.Turn` is one.
 
     `executor` runs the round's tool calls, `channel` and `state()` are what tools receive by
     injection, `tools` are added to the agent's own for this round.

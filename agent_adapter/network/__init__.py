@@ -43,19 +43,19 @@ _NAMES = {
         "DISCUSSION_TYPE DiscussionAdapter DiscussionState ORDERING_ROUND_ROBIN"
     ),
     "agent_adapter.network.adapters.workflow": "WORKFLOW_TYPE WorkflowAdapter",
-    "agent_adapter.network.admission": "Allow Arbiter Decision Deny Identity RuleBasedArbiter",
-    "agent_adapter.network.audit": "AuditLog",
+    "agent_adapter.network.hub.admission": "Allow Arbiter Decision Deny Identity RuleBasedArbiter",
+    "agent_adapter.network.hub.audit": "AuditLog",
     "agent_adapter.network.auth": "Authenticator TokenAuth",
-    "agent_adapter.network.channel": (
+    "agent_adapter.network.channels.metadata": (
         "ChannelManifest ChannelMetadata ChannelState Expectation Participant ParticipantRole "
         "ParticipantSchema"
     ),
-    "agent_adapter.network.claims": "PendingTurn StartedTurn TurnRef",
+    "agent_adapter.network.turns.turn_types": "PendingTurn StartedTurn TurnRef",
     "agent_adapter.network.clients.agent_client": "AgentClient",
     "agent_adapter.network.clients.channel": "Channel",
     "agent_adapter.network.clients.hub_client": "HubClient",
     "agent_adapter.network.clients.human_client": "HumanClient",
-    "agent_adapter.network.hub": "Hub",
+    "agent_adapter.network.hub.hub": "Hub",
     "agent_adapter.network.identity": (
         "AuthBlock CostProfile ObservedStat PASSPORT_KINDS Passport PassportKind Resume "
         "ResumeExample"
@@ -68,8 +68,8 @@ _NAMES = {
     "agent_adapter.network.rules": (
         "AccessBlock ChannelTypeAccess InboxBlock LimitsBlock RateBlock Rule parse_duration"
     ),
-    "agent_adapter.network.turn": "Turn",
-    "agent_adapter.network.views": (
+    "agent_adapter.network.turns.turn": "Turn",
+    "agent_adapter.network.channels.views": (
         "FullTranscript NamedTranscript NamedWindowedSummary ViewMessage ViewPolicy WindowedSummary"
     ),
 }

@@ -202,62 +202,50 @@ from agent_adapter.network.adapters.workflow import (
 from agent_adapter.network.adapters.workflow import (
     WorkflowAdapter as WorkflowAdapter,
 )
-from agent_adapter.network.admission import (
-    Allow as Allow,
-)
-from agent_adapter.network.admission import (
-    Arbiter as Arbiter,
-)
-from agent_adapter.network.admission import (
-    Decision as Decision,
-)
-from agent_adapter.network.admission import (
-    Deny as Deny,
-)
-from agent_adapter.network.admission import (
-    Identity as Identity,
-)
-from agent_adapter.network.admission import (
-    RuleBasedArbiter as RuleBasedArbiter,
-)
-from agent_adapter.network.audit import (
-    AuditLog as AuditLog,
-)
 from agent_adapter.network.auth import (
     Authenticator as Authenticator,
 )
 from agent_adapter.network.auth import (
     TokenAuth as TokenAuth,
 )
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     ChannelManifest as ChannelManifest,
 )
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     ChannelMetadata as ChannelMetadata,
 )
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     ChannelState as ChannelState,
 )
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     Expectation as Expectation,
 )
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     Participant as Participant,
 )
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     ParticipantRole as ParticipantRole,
 )
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     ParticipantSchema as ParticipantSchema,
 )
-from agent_adapter.network.claims import (
-    PendingTurn as PendingTurn,
+from agent_adapter.network.channels.views import (
+    FullTranscript as FullTranscript,
 )
-from agent_adapter.network.claims import (
-    StartedTurn as StartedTurn,
+from agent_adapter.network.channels.views import (
+    NamedTranscript as NamedTranscript,
 )
-from agent_adapter.network.claims import (
-    TurnRef as TurnRef,
+from agent_adapter.network.channels.views import (
+    NamedWindowedSummary as NamedWindowedSummary,
+)
+from agent_adapter.network.channels.views import (
+    ViewMessage as ViewMessage,
+)
+from agent_adapter.network.channels.views import (
+    ViewPolicy as ViewPolicy,
+)
+from agent_adapter.network.channels.views import (
+    WindowedSummary as WindowedSummary,
 )
 from agent_adapter.network.clients.agent_client import (
     AgentClient as AgentClient,
@@ -271,7 +259,28 @@ from agent_adapter.network.clients.hub_client import (
 from agent_adapter.network.clients.human_client import (
     HumanClient as HumanClient,
 )
-from agent_adapter.network.hub import (
+from agent_adapter.network.hub.admission import (
+    Allow as Allow,
+)
+from agent_adapter.network.hub.admission import (
+    Arbiter as Arbiter,
+)
+from agent_adapter.network.hub.admission import (
+    Decision as Decision,
+)
+from agent_adapter.network.hub.admission import (
+    Deny as Deny,
+)
+from agent_adapter.network.hub.admission import (
+    Identity as Identity,
+)
+from agent_adapter.network.hub.admission import (
+    RuleBasedArbiter as RuleBasedArbiter,
+)
+from agent_adapter.network.hub.audit import (
+    AuditLog as AuditLog,
+)
+from agent_adapter.network.hub.hub import (
     Hub as Hub,
 )
 from agent_adapter.network.identity import (
@@ -340,26 +349,17 @@ from agent_adapter.network.rules import (
 from agent_adapter.network.rules import (
     parse_duration as parse_duration,
 )
-from agent_adapter.network.turn import (
+from agent_adapter.network.turns.turn import (
     Turn as Turn,
 )
-from agent_adapter.network.views import (
-    FullTranscript as FullTranscript,
+from agent_adapter.network.turns.turn_types import (
+    PendingTurn as PendingTurn,
 )
-from agent_adapter.network.views import (
-    NamedTranscript as NamedTranscript,
+from agent_adapter.network.turns.turn_types import (
+    StartedTurn as StartedTurn,
 )
-from agent_adapter.network.views import (
-    NamedWindowedSummary as NamedWindowedSummary,
-)
-from agent_adapter.network.views import (
-    ViewMessage as ViewMessage,
-)
-from agent_adapter.network.views import (
-    ViewPolicy as ViewPolicy,
-)
-from agent_adapter.network.views import (
-    WindowedSummary as WindowedSummary,
+from agent_adapter.network.turns.turn_types import (
+    TurnRef as TurnRef,
 )
 
 __all__ = [

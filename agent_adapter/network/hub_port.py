@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent_adapter.flow.envelope import Envelope
-from agent_adapter.network.claims import TurnRef
-from agent_adapter.network.turn import Staged
+from agent_adapter.network.turns.turn import Staged
+from agent_adapter.network.turns.turn_types import TurnRef
 
 if TYPE_CHECKING:
     from agent_adapter.network.links.base import HubLike

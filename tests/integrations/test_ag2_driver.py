@@ -18,8 +18,8 @@ import agent_adapter as aa
 from agent_adapter.integrations.ag2 import ag2_tool
 from agent_adapter.integrations.discovery import driver_for
 from agent_adapter.network import ChannelInject, ChannelStateInject
-from agent_adapter.network.rounds import run_round
-from agent_adapter.network.views import ViewMessage
+from agent_adapter.network.channels.views import ViewMessage
+from agent_adapter.network.turns.turn_runner import run_round
 from agent_adapter.network.workflow_helpers import set_context
 from tests.network._turns import FakePort, executor_of, turn_of_ann
 

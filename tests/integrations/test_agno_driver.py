@@ -13,8 +13,8 @@ from agno.tools.function import Function
 import agent_adapter as aa
 from agent_adapter.integrations.agno import agno_function
 from agent_adapter.integrations.discovery import driver_for
-from agent_adapter.network.rounds import run_round
-from agent_adapter.network.views import ViewMessage
+from agent_adapter.network.channels.views import ViewMessage
+from agent_adapter.network.turns.turn_runner import run_round
 from agent_adapter.network.workflow_helpers import set_context
 from tests.network._turns import FakePort, executor_of, turn_of_ann
 

@@ -15,8 +15,8 @@ import agent_adapter as aa
 from agent_adapter.integrations.discovery import driver_for
 from agent_adapter.integrations.langchain import langchain_tool
 from agent_adapter.integrations.langgraph import langgraph_tool
-from agent_adapter.network.rounds import run_round
-from agent_adapter.network.views import ViewMessage
+from agent_adapter.network.channels.views import ViewMessage
+from agent_adapter.network.turns.turn_runner import run_round
 from tests.network._turns import FakePort, executor_of, turn_of_ann
 
 from ._langchain_agent import agent_of

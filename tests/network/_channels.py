@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent_adapter.flow import EV_TEXT, Envelope, TransitionGraph
-from agent_adapter.network.admission import Identity
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     ChannelManifest,
     ChannelMetadata,
     ChannelState,
     Participant,
     ParticipantRole,
 )
+from agent_adapter.network.hub.admission import Identity
 from agent_adapter.network.identity import Passport
 from agent_adapter.network.rules import Rule
 

@@ -21,7 +21,7 @@ from agent_adapter.flow.graph import (
     TransitionGraph,
 )
 from agent_adapter.network.clients.hub_client import HubClient
-from agent_adapter.network.hub import Hub
+from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.local import LocalLink
 from agent_adapter.network.workflow_helpers import set_context

@@ -19,7 +19,7 @@ from agent_adapter.flow.graph import (
 from agent_adapter.network.clients.channel import Channel
 from agent_adapter.network.clients.hub_client import HubClient
 from agent_adapter.network.clients.human_client import HumanClient
-from agent_adapter.network.hub import Hub
+from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.local import LocalLink
 from agent_adapter.store.memory import MemoryStore

@@ -9,13 +9,13 @@ import agent_adapter as aa
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.flow.graph import TransitionGraph
 from agent_adapter.network.adapters.workflow import WorkflowAdapter
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     ChannelMetadata,
     ChannelState,
     Participant,
     ParticipantRole,
 )
-from agent_adapter.network.turn import Staged, Turn
+from agent_adapter.network.turns.turn import Staged, Turn
 from agent_adapter.store.memory import MemoryStore
 
 

@@ -14,7 +14,7 @@ from agent_adapter.network import (
     Rule,
     RuleBasedArbiter,
 )
-from agent_adapter.network.admission import (
+from agent_adapter.network.hub.admission import (
     ENVELOPE_LIMIT,
     Admission,
     Decision,

@@ -9,9 +9,9 @@ import pytest
 
 import agent_adapter as aa
 from agent_adapter.integrations import discovery
-from agent_adapter.network.drivers import driver_for
-from agent_adapter.network.rounds import run_round
-from agent_adapter.network.turn import Reply, Turn
+from agent_adapter.network.turns.drivers import driver_for
+from agent_adapter.network.turns.turn import Reply, Turn
+from agent_adapter.network.turns.turn_runner import run_round
 
 from ._turns import FakePort, turn_of_ann
 

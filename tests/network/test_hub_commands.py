@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.network import commands
+from agent_adapter.network.hub import commands
 from agent_adapter.store import open_store
 from agent_adapter.store.base import Store
 from agent_adapter.store.memory import MemoryStore

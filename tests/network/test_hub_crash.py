@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agent_adapter.core.errors import AgentAdapterError
-from agent_adapter.network.hub import Hub
+from agent_adapter.network.hub.hub import Hub
 from agent_adapter.store import open_store
 from tests.fakes.store import FaultyStore
 from tests.network._loop import QUIET, Loop, live, still

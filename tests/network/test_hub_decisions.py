@@ -19,8 +19,8 @@ from agent_adapter.flow.envelope import (
     Envelope,
 )
 from agent_adapter.flow.graph import TransitionGraph
-from agent_adapter.network.channel import ChannelState
-from agent_adapter.network.hub import Hub
+from agent_adapter.network.channels.metadata import ChannelState
+from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.workflow_helpers import set_context
 from agent_adapter.store import open_store
@@ -63,7 +63,7 @@ async def test_rule_16_a_change_that_lost_the_race_is_refused_whole() -> None:
     store = MemoryStore()
     async with scene(store) as at:
         channel = await _two_people(at)
-        from agent_adapter.network import log
+        from agent_adapter.network.channels import log
 
         def racing(tx: Any) -> Any:
             sneaky = _Sneaky(tx, channel.channel_id)

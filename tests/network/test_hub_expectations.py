@@ -12,7 +12,7 @@ from agent_adapter.core.errors import ProtocolError
 from agent_adapter.exec.approval.deferred import DeferredApproval
 from agent_adapter.flow.envelope import EV_EXPECTATION_VIOLATED
 from agent_adapter.network.adapters.workflow import WorkflowAdapter
-from agent_adapter.network.channel import ChannelManifest, Expectation
+from agent_adapter.network.channels.metadata import ChannelManifest, Expectation
 from agent_adapter.store import open_store
 from agent_adapter.store.memory import MemoryStore
 from tests.network._scene import FakeClock, Scene, TransitionGraph, scene
@@ -133,7 +133,7 @@ async def test_the_clock_goes_on_where_it_stood_when_the_person_has_decided() ->
         turn = (await at.hub.pending_turns_for(at.id("bob")))[0]
 
         def park(tx: Any) -> None:
-            from agent_adapter.network import expectations
+            from agent_adapter.network.channels import expectations
 
             row = tx.get("turns", turn.turn_id)
             tx.update("turns", {"turn_id": turn.turn_id}, {"state": "parked"})

@@ -9,7 +9,7 @@ import pytest
 import agent_adapter as aa
 from agent_adapter.core.errors import NotFoundError, ProtocolError
 from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_PACKET
-from agent_adapter.network import commands
+from agent_adapter.network.hub import commands
 from agent_adapter.store.memory import MemoryStore
 from tests.network._scene import Scene, TransitionGraph, scene
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agent_adapter.core.errors import NetworkError
-from agent_adapter.network.hub import Hub
-from agent_adapter.network.leases import HubReplaced
+from agent_adapter.network.hub.hub import Hub
+from agent_adapter.network.hub.leases import HubReplaced
 from agent_adapter.store import open_store
 from agent_adapter.store.memory import MemoryStore
 from tests.network._scene import TransitionGraph, scene
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 _HOLDER = """
 import asyncio, sys
-from agent_adapter.network.hub import Hub
+from agent_adapter.network.hub.hub import Hub
 async def main():
     hub = await Hub.open(sys.argv[1])
     print("open", flush=True)

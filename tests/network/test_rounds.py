@@ -9,8 +9,8 @@ import pytest
 
 import agent_adapter as aa
 from agent_adapter.flow.graph import AgentTarget, ToolCalled, Transition, TransitionGraph
-from agent_adapter.network.rounds import run_round
-from agent_adapter.network.turn import Reply, Turn
+from agent_adapter.network.turns.turn import Reply, Turn
+from agent_adapter.network.turns.turn_runner import run_round
 
 from ._turns import FakePort, executor_of, turn_of_ann
 

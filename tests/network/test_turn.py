@@ -6,7 +6,7 @@ import pytest
 
 import agent_adapter as aa
 from agent_adapter.flow.envelope import EV_TEXT
-from agent_adapter.network.turn import Staged
+from agent_adapter.network.turns.turn import Staged
 from agent_adapter.network.workflow_helpers import delete_context, set_context
 
 from ._turns import FakePort, executor_of, turn_of_ann

@@ -32,7 +32,7 @@ from agent_adapter.flow.graph import (
     TransitionGraph,
     register_target,
 )
-from agent_adapter.network.views import NamedWindowedSummary
+from agent_adapter.network.channels.views import NamedWindowedSummary
 from agent_adapter.network.workflow_helpers import delete_context, set_context
 from agent_adapter.store.memory import MemoryStore
 from tests.network._scene import Scene, scene

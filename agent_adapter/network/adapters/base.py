@@ -20,8 +20,8 @@ from agent_adapter.flow.envelope import (
     envelope_problems,
 )
 from agent_adapter.flow.routing import RoundCall
-from agent_adapter.network.channel import ChannelManifest, ChannelMetadata, ChannelState
-from agent_adapter.network.views import ViewPolicy
+from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMetadata, ChannelState
+from agent_adapter.network.channels.views import ViewPolicy
 
 __all__ = [
     "HUB_EVENTS",

@@ -9,14 +9,14 @@ from typing import Any
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
 from agent_adapter.network.adapters.base import AdapterResult, ExpectedTurn, TextChannelAdapter
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     ChannelManifest,
     ChannelMetadata,
     ChannelState,
     Expectation,
     ParticipantSchema,
 )
-from agent_adapter.network.views import FullTranscript, ViewPolicy
+from agent_adapter.network.channels.views import FullTranscript, ViewPolicy
 
 __all__ = ["CONSULTING_TYPE", "ConsultingAdapter", "ConsultingState"]
 

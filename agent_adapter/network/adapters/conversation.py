@@ -8,13 +8,13 @@ from typing import Any
 
 from agent_adapter.flow.envelope import EV_TEXT, Envelope, visible_to
 from agent_adapter.network.adapters.base import AdapterResult, ExpectedTurn, TextChannelAdapter
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     ChannelManifest,
     ChannelMetadata,
     Expectation,
     ParticipantSchema,
 )
-from agent_adapter.network.views import ViewPolicy, WindowedSummary
+from agent_adapter.network.channels.views import ViewPolicy, WindowedSummary
 
 __all__ = ["CONVERSATION_TYPE", "ConversationAdapter", "ConversationState"]
 

@@ -9,13 +9,13 @@ from typing import Any
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
 from agent_adapter.network.adapters.base import AdapterResult, ExpectedTurn, TextChannelAdapter
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     ChannelManifest,
     ChannelMetadata,
     Expectation,
     ParticipantSchema,
 )
-from agent_adapter.network.views import NamedWindowedSummary, ViewPolicy
+from agent_adapter.network.channels.views import NamedWindowedSummary, ViewPolicy
 
 __all__ = ["DISCUSSION_TYPE", "ORDERING_ROUND_ROBIN", "DiscussionAdapter", "DiscussionState"]
 

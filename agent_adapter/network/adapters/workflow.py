@@ -23,14 +23,14 @@ from agent_adapter.network.adapters.base import (
     check_participants,
     text_of,
 )
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels.metadata import (
     ChannelManifest,
     ChannelMetadata,
     ChannelState,
     Expectation,
     ParticipantSchema,
 )
-from agent_adapter.network.views import NamedWindowedSummary, ViewPolicy
+from agent_adapter.network.channels.views import NamedWindowedSummary, ViewPolicy
 
 __all__ = ["WORKFLOW_TYPE", "WorkflowAdapter", "WorkflowState", "packet_text"]
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.flow.envelope import Envelope
-from agent_adapter.network.claims import RunTurn, StartedTurn
+from agent_adapter.network.channels.views import ViewPolicy
 from agent_adapter.network.clients.participant import ParticipantClient
 from agent_adapter.network.clients.waiting import from_elsewhere
 from agent_adapter.network.identity import Passport, Resume, ResumeExample
-from agent_adapter.network.rounds import Drive, run_round
 from agent_adapter.network.rules import Rule
-from agent_adapter.network.seeing import turn_of
-from agent_adapter.network.views import ViewPolicy
+from agent_adapter.network.turns.build_turn import build_turn
+from agent_adapter.network.turns.turn_runner import Drive, run_round
+from agent_adapter.network.turns.turn_types import RunTurn, StartedTurn
 
 if TYPE_CHECKING:
     from agent_adapter.network.clients.hub_client import HubClient
@@ -98,7 +98,7 @@ class AgentClient(ParticipantClient):
     async def _run_turn(self, started: StartedTurn) -> None:
         client = self._hub_client
         hub = await client.hub_like()
-        turn = await turn_of(
+        turn = await build_turn(
             started,
             agent_name=self.name,
             adapter=client.adapter_for_metadata(started.metadata),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
-from agent_adapter.network.channel import ChannelMetadata, ChannelState
+from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
 
 if TYPE_CHECKING:
     from agent_adapter.network.clients.participant import ParticipantClient

@@ -11,8 +11,7 @@ from agent_adapter.core.errors import NetworkError
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
-from agent_adapter.network.channel import ChannelMetadata, ChannelState
-from agent_adapter.network.claims import PendingTurn, TurnRef
+from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
 from agent_adapter.network.clients.agent_client import AgentClient
 from agent_adapter.network.clients.human_client import HumanClient
 from agent_adapter.network.clients.parked import ParkedTurns, WatchingPort
@@ -21,12 +20,13 @@ from agent_adapter.network.hub_port import HubTurnPort
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.base import HubLike, Link
 from agent_adapter.network.rules import Rule
-from agent_adapter.network.turn import TurnPort
+from agent_adapter.network.turns.turn import TurnPort
+from agent_adapter.network.turns.turn_types import PendingTurn, TurnRef
 from agent_adapter.store import waits
 
 if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor
-    from agent_adapter.network.hub import Hub
+    from agent_adapter.network.hub.hub import Hub
 
 __all__ = ["HubClient"]
 
@@ -353,7 +353,7 @@ class HubClient:
         own = getattr(self._hub, "driver_for", None)
         if own is not None:
             return own(agent)
-        from agent_adapter.network.drivers import driver_for
+        from agent_adapter.network.turns.drivers import driver_for
 
         return driver_for(agent)
 

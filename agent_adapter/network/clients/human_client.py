@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from agent_adapter.core.errors import NetworkError
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
-from agent_adapter.network.channel import ChannelMetadata
-from agent_adapter.network.claims import PendingTurn
+from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.clients.participant import ParticipantClient
 from agent_adapter.network.clients.waiting import Predicate, from_elsewhere
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule
+from agent_adapter.network.turns.turn_types import PendingTurn
 
 if TYPE_CHECKING:
     from agent_adapter.network.clients.hub_client import HubClient

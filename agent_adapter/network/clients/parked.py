@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from agent_adapter.core.errors import NetworkError
-from agent_adapter.network.claims import TurnRef
 from agent_adapter.network.hub_port import HubTurnPort
+from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store import waits
 from agent_adapter.store.base import Store
 

@@ -16,12 +16,12 @@ from agent_adapter.flow.envelope import (
     EV_CHANNEL_INVITE_REJECT,
     Envelope,
 )
-from agent_adapter.network.channel import ChannelMetadata
-from agent_adapter.network.claims import RunTurn
+from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.clients.channel import Channel
 from agent_adapter.network.clients.waiting import Predicate, Wakes, wait_for_event
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule
+from agent_adapter.network.turns.turn_types import RunTurn
 
 if TYPE_CHECKING:
     from agent_adapter.network.clients.hub_client import HubClient

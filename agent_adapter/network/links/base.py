@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
 from agent_adapter.flow.envelope import Envelope
-from agent_adapter.network.channel import ChannelMetadata
-from agent_adapter.network.claims import PendingTurn, Receiver, TurnRef
+from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule
+from agent_adapter.network.turns.turn_types import PendingTurn, Receiver, TurnRef
 
 __all__ = ["HubLike", "Link"]
 

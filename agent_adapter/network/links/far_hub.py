@@ -13,14 +13,14 @@ from agent_adapter.flow.envelope import (
     Envelope,
 )
 from agent_adapter.network.adapters import AdapterRegistry
-from agent_adapter.network.channel import ChannelMetadata, ChannelState
-from agent_adapter.network.claims import PendingTurn, Receiver, TurnRef
+from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.connection import Connection, Socket
 from agent_adapter.network.links.frames import Notify, TurnStart
 from agent_adapter.network.links.hosted import Hosted
 from agent_adapter.network.links.wire import error_to_wire
 from agent_adapter.network.rules import Rule
+from agent_adapter.network.turns.turn_types import PendingTurn, Receiver, TurnRef
 
 __all__ = ["FarHub"]
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import NetworkError
 from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, Envelope
-from agent_adapter.network.claims import Receiver
 from agent_adapter.network.identity import Passport
 from agent_adapter.network.links.frames import Notify, TurnStart
 from agent_adapter.network.links.wire import error_to_wire, started_from_wire
+from agent_adapter.network.turns.turn_types import Receiver
 
 if TYPE_CHECKING:
     from agent_adapter.network.links.far_hub import FarHub

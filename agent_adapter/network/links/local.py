@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agent_adapter.network.hub import Hub
+    from agent_adapter.network.hub.hub import Hub
     from agent_adapter.network.links.base import HubLike
 
 __all__ = ["LocalLink"]

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_adapter.core.errors import AccessDeniedError, NotFoundError, StaleTurn
 from agent_adapter.flow.envelope import Envelope, visible_to
-from agent_adapter.network.channel import ChannelMetadata
-from agent_adapter.network.claims import TurnRef
+from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.identity import Resume
 from agent_adapter.network.links.params import Params
 from agent_adapter.network.links.wire import failure_from_wire, hidden
+from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store import taint, waits
 
 if TYPE_CHECKING:
-    from agent_adapter.network.hub import Hub
+    from agent_adapter.network.hub.hub import Hub
     from agent_adapter.network.links.seats import Seat
 
 __all__ = ["OPERATIONS", "READS", "Session"]

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_adapter.core.errors import NetworkError, StaleTurn
 from agent_adapter.flow.envelope import Envelope, visible_to
-from agent_adapter.network.channel import ChannelMetadata
-from agent_adapter.network.claims import RunTurn, StartedTurn, TurnRef
+from agent_adapter.network.channels.log import envelope_of, read_from
+from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.identity import Passport
 from agent_adapter.network.links.frames import Frame, Notify, TurnStart
 from agent_adapter.network.links.wire import failure_from_wire, started_to_wire
-from agent_adapter.network.log import envelope_of, read_from
+from agent_adapter.network.turns.turn_types import RunTurn, StartedTurn, TurnRef
 
 if TYPE_CHECKING:
-    from agent_adapter.network.hub import Hub
+    from agent_adapter.network.hub.hub import Hub
 
 __all__ = ["Outlet", "Round", "Seat", "catch_up"]
 

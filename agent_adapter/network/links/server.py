@@ -33,7 +33,7 @@ from agent_adapter.network.rules import Rule
 if TYPE_CHECKING:
     import ssl
 
-    from agent_adapter.network.hub import Hub
+    from agent_adapter.network.hub.hub import Hub
 
 __all__ = ["WebSocketServer", "serve"]
 

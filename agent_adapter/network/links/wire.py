@@ -9,8 +9,8 @@ from agent_adapter.core import errors
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, ProtocolError
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters.base import ChannelAdapter
-from agent_adapter.network.channel import ChannelMetadata
-from agent_adapter.network.claims import StagedChange, StartedTurn, TurnRef
+from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.network.turns.turn_types import StagedChange, StartedTurn, TurnRef
 
 __all__ = [
     "HIDDEN",

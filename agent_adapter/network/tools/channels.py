@@ -10,7 +10,7 @@ from agent_adapter.core.routing import ChannelInject
 from agent_adapter.core.tool import ToolSpec
 
 if TYPE_CHECKING:
-    from agent_adapter.network.channel import ChannelMetadata
+    from agent_adapter.network.channels.metadata import ChannelMetadata
     from agent_adapter.network.clients.agent_client import AgentClient
 
 __all__ = ["channels_tool"]

@@ -11,7 +11,7 @@ from agent_adapter.core.errors import NetworkError, ToolError
 from agent_adapter.core.routing import ChannelInject
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
-from agent_adapter.network.tasks import list_tasks, read_task, start_task, update_task
+from agent_adapter.network.hub.tasks import list_tasks, read_task, start_task, update_task
 
 if TYPE_CHECKING:
     from agent_adapter.network.clients.agent_client import AgentClient

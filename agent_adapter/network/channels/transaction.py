@@ -1,4 +1,4 @@
-"""`Draft`: one change of one channel, written whole at the end of an operation."""
+"""`ChannelTransaction`: one change of one channel, written whole at the end of an operation."""
 
 from __future__ import annotations
 
@@ -10,19 +10,27 @@ from typing import Any
 from agent_adapter.core.errors import NetworkError, ProtocolError
 from agent_adapter.exec.ids import new_id
 from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, Envelope, is_turn
-from agent_adapter.network import audit, expectations, turns
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ExpectedTurn
-from agent_adapter.network.admission import check_size
-from agent_adapter.network.channel import ChannelState
-from agent_adapter.network.known import Known, in_state, iso, known_channel, state_text
+from agent_adapter.network.channels import expectations
+from agent_adapter.network.channels.metadata import ChannelState
+from agent_adapter.network.channels.snapshot import (
+    ChannelSnapshot,
+    in_state,
+    iso,
+    load_snapshot,
+    state_text,
+)
+from agent_adapter.network.hub import audit
+from agent_adapter.network.hub.admission import check_size
+from agent_adapter.network.turns import turn_queue
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["Change", "Desk", "Draft", "Torn"]
+__all__ = ["Change", "ChannelTransaction", "HubContext", "RollbackRequired"]
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class HubContext:
     """What an operation has to know of its hub.
 
     `holder` is the hub's mark in the lease; `is_person(agent_id)` says who takes turns by hand.
@@ -50,7 +58,7 @@ class Change:
     def __init__(
         self,
         channel_id: str,
-        known: Known,
+        known: ChannelSnapshot,
         *,
         envelopes: Sequence[Envelope] = (),
         due: Sequence[Row] = (),
@@ -65,7 +73,7 @@ class Change:
         self.repeated = repeated
 
 
-class Torn(Exception):
+class RollbackRequired(Exception):
     """An operation was refused after it had begun to write: the store takes all of it back."""
 
     def __init__(self, error: NetworkError) -> None:
@@ -73,7 +81,7 @@ class Torn(Exception):
         self.error = error
 
 
-class Draft:
+class ChannelTransaction:
     """The channel's row, log and turn under change; `finish` writes what the row must say."""
 
     __slots__ = (
@@ -91,11 +99,13 @@ class Draft:
         "was",
     )
 
-    def __init__(self, tx: Transaction, desk: Desk, row: Row, cached: Known | None = None) -> None:
+    def __init__(
+        self, tx: Transaction, desk: HubContext, row: Row, cached: ChannelSnapshot | None = None
+    ) -> None:
         self.tx = tx
         self.desk = desk
         self.row = row
-        self.was = known_channel(tx, row, desk.adapters, cached)
+        self.was = load_snapshot(tx, row, desk.adapters, cached)
         self.metadata = self.was.metadata
         self.state = self.was.state
         self.seq: int = row["seq"]
@@ -104,12 +114,12 @@ class Draft:
         self._due: list[Row] = []
         self._values: Row = {}
 
-    def __enter__(self) -> Draft:
+    def __enter__(self) -> ChannelTransaction:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, NetworkError):
-            raise Torn(error) from error
+            raise RollbackRequired(error) from error
 
     def append(self, envelope: Envelope, turn_id: str | None = None) -> Envelope:
         """Add `envelope` to the log, with its id and time, and fold it."""
@@ -155,7 +165,7 @@ class Draft:
         n = (self._values.get("turn_n") or self.row["turn_n"]) + 1
         waits = by_hand or bool(self.row["paused"]) or self.desk.is_person(turn.agent_id)
         due_at = None if waits else self.tx.now
-        made = turns.open_turn(
+        made = turn_queue.open_turn(
             self.tx, self.row["channel_id"], n, turn.agent_id, turn.triggering_envelope_id, due_at
         )
         self._values |= {"turn_id": made["turn_id"], "turn_n": n, "expected": turn.agent_id}
@@ -191,7 +201,7 @@ class Draft:
         self.say(event, {"reason": reason, "channel_id": channel_id})
         self.move(state, closed_at=iso(tx.now), close_reason=reason)
         self._values |= {"closed_at": tx.now, "close_reason": reason, "expected": None}
-        turns.drop_open(tx, channel_id, reason)
+        turn_queue.drop_open(tx, channel_id, reason)
         tx.delete("expectations", {"channel_id": channel_id})
         self._due.clear()
         kind = audit.EXPIRED if state is ChannelState.EXPIRED else audit.CLOSED

@@ -17,10 +17,17 @@ from agent_adapter.flow.envelope import (
     Envelope,
     is_turn,
 )
-from agent_adapter.network import audit, leases, log
-from agent_adapter.network.channel import ChannelState
-from agent_adapter.network.draft import Change, Desk, Draft
-from agent_adapter.network.known import Known, channel_row, iso, known_channel, state_text
+from agent_adapter.network.channels import log
+from agent_adapter.network.channels.metadata import ChannelState
+from agent_adapter.network.channels.snapshot import (
+    ChannelSnapshot,
+    channel_row,
+    iso,
+    load_snapshot,
+    state_text,
+)
+from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
+from agent_adapter.network.hub import audit, leases
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["ReplayReport", "fork", "replay", "resume", "writes_after"]
@@ -49,7 +56,9 @@ class ReplayReport:
     state: Mapping[str, Any]
 
 
-def fork(tx: Transaction, desk: Desk, channel_id: str, at: str, new_channel_id: str) -> Change:
+def fork(
+    tx: Transaction, desk: HubContext, channel_id: str, at: str, new_channel_id: str
+) -> Change:
     """Make a channel whose log is that of `channel_id` up to the envelope `at`, and pause it.
 
     Context, audience and taint are copied with it; approvals, limits and deadlines are not. The
@@ -58,7 +67,7 @@ def fork(tx: Transaction, desk: Desk, channel_id: str, at: str, new_channel_id: 
     leases.check(tx, desk.holder)
     made = tx.get("channels", new_channel_id)
     if made is not None:
-        known = known_channel(tx, made, desk.adapters)
+        known = load_snapshot(tx, made, desk.adapters)
         return Change(new_channel_id, known, repeated=True)
     source = channel_row(tx, channel_id)
     until = _place(tx, channel_id, at)
@@ -74,11 +83,13 @@ def fork(tx: Transaction, desk: Desk, channel_id: str, at: str, new_channel_id: 
         return draft.finish()
 
 
-def resume(tx: Transaction, desk: Desk, channel_id: str, cached: Known | None = None) -> Change:
+def resume(
+    tx: Transaction, desk: HubContext, channel_id: str, cached: ChannelSnapshot | None = None
+) -> Change:
     """Let a fork go on: the turn that it stopped at is due."""
     leases.check(tx, desk.holder)
     row = channel_row(tx, channel_id)
-    draft = Draft(tx, desk, row, cached)
+    draft = ChannelTransaction(tx, desk, row, cached)
     if not row["paused"] or draft.is_over:
         return Change(channel_id, draft.was, repeated=True)
     with draft:
@@ -94,10 +105,10 @@ def writes_after(tx: Transaction, channel_id: str, at: str) -> list[dict[str, An
     ]
 
 
-def replay(tx: Transaction, desk: Desk, channel_id: str) -> ReplayReport:
+def replay(tx: Transaction, desk: HubContext, channel_id: str) -> ReplayReport:
     """Fold the channel's log again and compare it with what is kept beside it."""
     row = channel_row(tx, channel_id)
-    known = known_channel(tx, row, desk.adapters)
+    known = load_snapshot(tx, row, desk.adapters)
     adapter, state = known.adapter, known.adapter.initial_state(known.metadata)
     seq = spoken = 0
     reason: str | None = None
@@ -185,9 +196,11 @@ def _copied(tx: Transaction, source: Row, new_channel_id: str) -> Row:
     return row
 
 
-def _copy_log(tx: Transaction, desk: Desk, source: Row, row: Row, until: int) -> Draft:
+def _copy_log(
+    tx: Transaction, desk: HubContext, source: Row, row: Row, until: int
+) -> ChannelTransaction:
     """Write the new channel's log and row; the draft of what comes next in it."""
-    first = known_channel(tx, source, desk.adapters)
+    first = load_snapshot(tx, source, desk.adapters)
     adapter = first.adapter
     state = adapter.initial_state(first.metadata)
     new_ids: dict[str, str] = {}
@@ -207,7 +220,7 @@ def _copy_log(tx: Transaction, desk: Desk, source: Row, row: Row, until: int) ->
                 )
     row |= {"seq": seq, "spoken": spoken, "folded": state_text(adapter.state_to_dict(state))}
     tx.insert("channels", row)
-    return Draft(tx, desk, row)
+    return ChannelTransaction(tx, desk, row)
 
 
 def _copy_of(envelope: Envelope, channel_id: str, new_ids: Mapping[str, str]) -> Envelope:

@@ -11,8 +11,8 @@ from typing import Any
 from agent_adapter.core.errors import NetworkError
 from agent_adapter.core.routing import Finish, Handoff
 from agent_adapter.flow.routing import RoundCall
-from agent_adapter.network.rounds import Drive
-from agent_adapter.network.turn import Reply, Turn
+from agent_adapter.network.turns.turn import Reply, Turn
+from agent_adapter.network.turns.turn_runner import Drive
 
 __all__ = ["drive_function", "driver_for", "is_function"]
 

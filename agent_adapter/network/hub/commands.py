@@ -28,7 +28,7 @@ from agent_adapter.flow.envelope import (
 from agent_adapter.store.base import Row, Transaction
 
 if TYPE_CHECKING:
-    from agent_adapter.network.hub import Hub
+    from agent_adapter.network.hub.hub import Hub
 
 __all__ = ["KINDS", "queue", "queued", "result", "run", "settle"]
 

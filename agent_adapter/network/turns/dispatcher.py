@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterable
 from typing import Protocol
 
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, StaleTurn, StoreError
-from agent_adapter.network.claims import RunTurn, StartedTurn, TurnRef
+from agent_adapter.network.turns.turn_types import RunTurn, StartedTurn, TurnRef
 from agent_adapter.store.base import Row
 
 __all__ = ["Dispatcher", "TurnKeeper"]

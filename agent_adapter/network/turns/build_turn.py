@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agent_adapter.network.turn import Staged, Turn, TurnPort, ViewMessage
+from agent_adapter.network.turns.turn import Staged, Turn, TurnPort, ViewMessage
 
 if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor
     from agent_adapter.flow.envelope import Envelope
     from agent_adapter.network.adapters.base import ChannelAdapter
-    from agent_adapter.network.channel import ChannelMetadata
-    from agent_adapter.network.views import ViewPolicy
+    from agent_adapter.network.channels.metadata import ChannelMetadata
+    from agent_adapter.network.channels.views import ViewPolicy
 
-__all__ = ["Window", "turn_of"]
+__all__ = ["Window", "build_turn"]
 
 Window = Callable[[str, str, int], Awaitable[Sequence[Any]]]
 """`await window(channel_id, participant_id, recent_n)`: the newest turns, oldest first."""
 
 
-async def turn_of(
+async def build_turn(
     started: Any,
     *,
     agent_name: str,

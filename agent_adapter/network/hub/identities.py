@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.network import audit, directory
-from agent_adapter.network.admission import Admission, Identity
+from agent_adapter.network.channels.snapshot import iso
+from agent_adapter.network.hub import audit, directory
+from agent_adapter.network.hub.admission import Admission, Identity
 from agent_adapter.network.identity import Passport, Resume
-from agent_adapter.network.known import iso
 from agent_adapter.network.rules import Rule
 from agent_adapter.store.base import Transaction
 
 if TYPE_CHECKING:
-    from agent_adapter.network.switchboard import Switchboard
+    from agent_adapter.network.hub.channel_service import ChannelService
 
 __all__ = ["HubIdentities"]
 
@@ -23,7 +23,7 @@ class HubIdentities:
     """Registered participants: found by name or id, described, and permitted things."""
 
     admission: Admission
-    _board: Switchboard
+    _board: ChannelService
     _directory: directory.Directory
 
     def is_connected(self, agent_id: str) -> bool:

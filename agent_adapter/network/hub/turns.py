@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agent_adapter.network import leases, log, turns
-from agent_adapter.network.channel import ChannelState
-from agent_adapter.network.claims import PendingTurn, StartedTurn, TurnRef
-from agent_adapter.network.draft import Change, Desk
-from agent_adapter.network.known import Known, channel_row, iso, known_channel
+from agent_adapter.network.channels import log
+from agent_adapter.network.channels.metadata import ChannelState
+from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row, iso, load_snapshot
+from agent_adapter.network.channels.transaction import Change, HubContext
+from agent_adapter.network.hub import leases
+from agent_adapter.network.turns import turn_queue
+from agent_adapter.network.turns.turn_types import PendingTurn, StartedTurn, TurnRef
 from agent_adapter.store.base import Row, Transaction
 
 if TYPE_CHECKING:
-    from agent_adapter.network.dispatch import Dispatcher
-    from agent_adapter.network.switchboard import Switchboard
+    from agent_adapter.network.hub.channel_service import ChannelService
+    from agent_adapter.network.turns.dispatcher import Dispatcher
 
 __all__ = ["HubTurns"]
 
@@ -23,8 +25,8 @@ class HubTurns:
     """Turns started for their participants, and how each attempt ended."""
 
     dispatch: Dispatcher
-    _board: Switchboard
-    _desk: Desk
+    _board: ChannelService
+    _desk: HubContext
     _holder: str
 
     async def pending_turns_for(self, agent_id: str) -> list[PendingTurn]:
@@ -46,7 +48,7 @@ class HubTurns:
             row = None if turn is None else tx.get("channels", turn["channel_id"])
             if row is None or row["paused"] or row["state"] != ChannelState.ACTIVE.value:
                 return None
-            started = turns.start(tx, turn_id)
+            started = turn_queue.start(tx, turn_id)
             cached = self._board.cached(row["channel_id"])
             return None if started is None else _started(tx, started, row, self._desk, cached)
 
@@ -58,7 +60,7 @@ class HubTurns:
         `ProtocolError` for a variable that the speaker may not change, `StaleTurn` when another
         attempt has begun.
         """
-        await self._board.write(lambda tx: turns.stage(tx, ref, call_key, body))
+        await self._board.write(lambda tx: turn_queue.stage(tx, ref, call_key, body))
 
     async def end_silent_turn(self, ref: TurnRef, adopted: Collection[str] = ()) -> None:
         """End a round that says nothing; what it staged is written."""
@@ -85,17 +87,19 @@ class HubTurns:
         )
         self.dispatch.told(ref)
         if isinstance(result, dict):
-            self.dispatch.offer(result, turns.RETRY_AFTER[result["fails"] - 1])
+            self.dispatch.offer(result, turn_queue.RETRY_AFTER[result["fails"] - 1])
 
     async def release_turn(self, ref: TurnRef) -> None:
         """Give a turn back without counting the attempt; it is due at once."""
-        row = await self._board.write(lambda tx: turns.release(tx, ref))
+        row = await self._board.write(lambda tx: turn_queue.release(tx, ref))
         self.dispatch.told(ref)
         self.dispatch.offer(row)
 
 
-def _started(tx: Transaction, turn: Row, row: Row, desk: Desk, cached: Known | None) -> StartedTurn:
-    known = known_channel(tx, row, desk.adapters, cached)
+def _started(
+    tx: Transaction, turn: Row, row: Row, desk: HubContext, cached: ChannelSnapshot | None
+) -> StartedTurn:
+    known = load_snapshot(tx, row, desk.adapters, cached)
     ref = TurnRef(
         turn_id=turn["turn_id"],
         channel_id=turn["channel_id"],
@@ -111,7 +115,7 @@ def _started(tx: Transaction, turn: Row, row: Row, desk: Desk, cached: Known | N
         state=known.state,
         seq=row["seq"],
         spoken=row["spoken"],
-        staged=turns.staged_changes(tx, turn["turn_id"]) if turn["attempt"] > 1 else (),
+        staged=turn_queue.staged_changes(tx, turn["turn_id"]) if turn["attempt"] > 1 else (),
     )
 
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent_adapter.network.channel import ChannelMetadata
+from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""`Switchboard`: runs operations over the store, and tells those who are attached what changed."""
+"""`ChannelService`: runs operations on channels and notifies attached participants of changes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any, TypeVar
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundError, StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.flow.envelope import Envelope, is_turn, visible_to
-from agent_adapter.network import log
-from agent_adapter.network.claims import Receiver
-from agent_adapter.network.draft import Change, Desk, Torn
-from agent_adapter.network.known import Known, channel_row, known_channel
-from agent_adapter.network.log import Refused
-from agent_adapter.network.outbox import Outbox
+from agent_adapter.network.channels import log
+from agent_adapter.network.channels.log import Refused
+from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row, load_snapshot
+from agent_adapter.network.channels.transaction import Change, HubContext, RollbackRequired
+from agent_adapter.network.hub.outbox import Outbox
+from agent_adapter.network.turns.turn_types import Receiver
 from agent_adapter.store.base import Operation, Row, Store, Transaction
 
-__all__ = ["ChannelOperation", "Switchboard"]
+__all__ = ["ChannelOperation", "ChannelService"]
 
 T = TypeVar("T")
 
-ChannelOperation = Callable[[Transaction, Known | None], Any]
+ChannelOperation = Callable[[Transaction, ChannelSnapshot | None], Any]
 """An operation on one channel, given what is known of it."""
 
 _KEPT_CHANNELS = 4096
@@ -49,7 +49,7 @@ class _Waiting(Mapping[str, int]):
         return len({**self._outboxes, **self._missed})
 
 
-class Switchboard:
+class ChannelService:
     """The store of a hub, the channels that it has read, and the receivers attached to it.
 
     Changes of one channel follow each other; those of different channels share the store's
@@ -59,7 +59,7 @@ class Switchboard:
     def __init__(
         self,
         store: Store,
-        desk: Desk,
+        desk: HubContext,
         *,
         clock: Clock | None,
         context: contextvars.Context,
@@ -70,13 +70,13 @@ class Switchboard:
         self._clock = clock
         self._context = context
         self._offer = offer
-        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._known: OrderedDict[str, ChannelSnapshot] = OrderedDict()
         self._locks: dict[str, asyncio.Lock] = {}
         self._outboxes: dict[str, Outbox] = {}
         self._missed: dict[str, int] = {}
         self.waiting = _Waiting(self._outboxes, self._missed)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._watchers: dict[str, list[asyncio.Future[Known]]] = {}
+        self._watchers: dict[str, list[asyncio.Future[ChannelSnapshot]]] = {}
 
     # --- operations ---------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ class Switchboard:
 
         try:
             result: Any = await self.store.write(run)
-        except Torn as exc:
+        except RollbackRequired as exc:
             raise exc.error from None
         if type(result) is Refused:
             raise result.error
@@ -128,17 +128,17 @@ class Switchboard:
                 self.tell(result)
             return result
 
-    async def known(self, channel_id: str) -> Known:
+    async def known(self, channel_id: str) -> ChannelSnapshot:
         """The channel as it is now; `NotFoundError` where there is none."""
         cached = self._known.get(channel_id)
         adapters = self.desk.adapters
 
-        def op(tx: Transaction) -> Known:
-            return known_channel(tx, channel_row(tx, channel_id), adapters, cached)
+        def op(tx: Transaction) -> ChannelSnapshot:
+            return load_snapshot(tx, channel_row(tx, channel_id), adapters, cached)
 
         return await self.read(op)
 
-    def cached(self, channel_id: str) -> Known | None:
+    def cached(self, channel_id: str) -> ChannelSnapshot | None:
         """The channel as this process last saw it."""
         return self._known.get(channel_id)
 
@@ -161,7 +161,9 @@ class Switchboard:
             if not future.done() and known.metadata.state.value != "pending":
                 future.set_result(known)
 
-    async def settled(self, channel_id: str, future: asyncio.Future[Known]) -> Known:
+    async def settled(
+        self, channel_id: str, future: asyncio.Future[ChannelSnapshot]
+    ) -> ChannelSnapshot:
         """The channel once it is no longer pending; `future` comes from `watch`."""
         try:
             return await future
@@ -172,9 +174,9 @@ class Switchboard:
             if not watchers:
                 self._watchers.pop(channel_id, None)
 
-    def watch(self, channel_id: str) -> asyncio.Future[Known]:
+    def watch(self, channel_id: str) -> asyncio.Future[ChannelSnapshot]:
         """A future that is set when the channel is no longer pending."""
-        future: asyncio.Future[Known] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[ChannelSnapshot] = asyncio.get_running_loop().create_future()
         self._watchers.setdefault(channel_id, []).append(future)
         return future
 
@@ -222,7 +224,7 @@ class Switchboard:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._known.clear()
 
-    def _deliver(self, envelope: Envelope, known: Known) -> None:
+    def _deliver(self, envelope: Envelope, known: ChannelSnapshot) -> None:
         for participant in known.metadata.participants:
             agent_id = participant.agent_id
             if not visible_to(envelope, agent_id):
@@ -251,7 +253,7 @@ class Switchboard:
 
     def _since(self, tx: Transaction, channel_id: str, seq: int | None) -> Change:
         row = channel_row(tx, channel_id)
-        known = known_channel(tx, row, self.desk.adapters)
+        known = load_snapshot(tx, row, self.desk.adapters)
         first = row["seq"] if seq is None else seq
         entries = log.read_from(tx, channel_id, first)
         turn = tx.get("turns", row["turn_id"]) if row["turn_id"] is not None else None

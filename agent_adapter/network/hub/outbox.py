@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from agent_adapter.flow.envelope import Envelope, is_turn
-from agent_adapter.network.claims import Receiver
+from agent_adapter.network.turns.turn_types import Receiver
 
 __all__ = ["Outbox"]
 

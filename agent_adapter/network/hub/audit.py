@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from agent_adapter.exec.ids import new_id
-from agent_adapter.network.known import iso
+from agent_adapter.network.channels.snapshot import iso
 from agent_adapter.store.base import Operation, Row, Store, Transaction
 
 __all__ = [

@@ -15,7 +15,7 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.rate import TokenBucket
 from agent_adapter.flow.envelope import Envelope
-from agent_adapter.network.channel import ChannelManifest
+from agent_adapter.network.channels.metadata import ChannelManifest
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule, allows
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agent_adapter.flow.envelope import Envelope
-from agent_adapter.network.channel import ChannelMetadata
+from agent_adapter.network.channels.metadata import ChannelMetadata
 
 __all__ = ["PendingTurn", "Receiver", "RunTurn", "StagedChange", "StartedTurn", "TurnRef"]
 

@@ -14,7 +14,7 @@ from agent_adapter.core.errors import (
     ToolInDoubt,
 )
 from agent_adapter.flow.envelope import Envelope
-from agent_adapter.network.turn import Reply, Turn
+from agent_adapter.network.turns.turn import Reply, Turn
 
 __all__ = ["Drive", "round_envelope", "run_round"]
 

@@ -10,10 +10,10 @@ from typing import Any
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.workflow import packet_text
-from agent_adapter.network.draft import Desk
-from agent_adapter.network.forking import ReplayReport, replay
-from agent_adapter.network.known import channel_row
-from agent_adapter.network.log import read_from
+from agent_adapter.network.channels.forking import ReplayReport, replay
+from agent_adapter.network.channels.log import read_from
+from agent_adapter.network.channels.snapshot import channel_row
+from agent_adapter.network.channels.transaction import HubContext
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = [
@@ -115,7 +115,9 @@ def log_lines(
 
 def replayed(tx: Transaction, channel_id: str) -> ReplayReport:
     """The channel's log folded again and compared with what is kept beside it."""
-    return replay(tx, Desk(holder="", adapters=AdapterRegistry(), is_person=_nobody), channel_id)
+    return replay(
+        tx, HubContext(holder="", adapters=AdapterRegistry(), is_person=_nobody), channel_id
+    )
 
 
 def text_line(envelope: Envelope) -> str:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from agent_adapter.core.errors import NotFoundError
 from agent_adapter.exec.ids import new_id
-from agent_adapter.network import audit
-from agent_adapter.network.admission import Identity
+from agent_adapter.network.channels.snapshot import iso
+from agent_adapter.network.hub import audit
+from agent_adapter.network.hub.admission import Identity
 from agent_adapter.network.identity import Passport, Resume
-from agent_adapter.network.known import iso
 from agent_adapter.network.rules import Rule
 from agent_adapter.store.base import Row, Transaction
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from agent_adapter.core.errors import StaleTurn
 from agent_adapter.exec.ids import new_id
-from agent_adapter.network import expectations
-from agent_adapter.network.claims import StagedChange, TurnRef
+from agent_adapter.network.channels import expectations
+from agent_adapter.network.turns.turn_types import StagedChange, TurnRef
 from agent_adapter.store import waits
 from agent_adapter.store.base import Row, Transaction
 

@@ -16,8 +16,8 @@ from agent_adapter.flow.context_vars import applied
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall, resolved_handoff
 from agent_adapter.flow.state import WorkflowState
-from agent_adapter.network.turn_channel import TurnChannel
-from agent_adapter.network.views import ViewMessage
+from agent_adapter.network.channels.views import ViewMessage
+from agent_adapter.network.turns.turn_channel import TurnChannel
 
 if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.flow.envelope import Envelope
-from agent_adapter.network import log
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
-from agent_adapter.network.channel import ChannelMetadata, ChannelState
-from agent_adapter.network.known import known_channel
+from agent_adapter.network.channels import log
+from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
+from agent_adapter.network.channels.snapshot import load_snapshot
 from agent_adapter.store.base import Row, Transaction
 
 if TYPE_CHECKING:
-    from agent_adapter.network.switchboard import Switchboard
+    from agent_adapter.network.hub.channel_service import ChannelService
 
 __all__ = ["HubChannels"]
 
@@ -25,7 +25,7 @@ class HubChannels:
     """Channels, read: nothing here changes one."""
 
     adapters: AdapterRegistry
-    _board: Switchboard
+    _board: ChannelService
 
     async def get_channel(self, channel_id: str) -> ChannelMetadata:
         """All about a channel but its messages; `NotFoundError` where there is none."""
@@ -43,7 +43,7 @@ class HubChannels:
 
         def op(tx: Transaction) -> list[ChannelMetadata]:
             rows = _channel_rows(tx, agent_id, wanted, limit)
-            return [known_channel(tx, row, self.adapters).metadata for row in rows]
+            return [load_snapshot(tx, row, self.adapters).metadata for row in rows]
 
         return await self._board.read(op)
 

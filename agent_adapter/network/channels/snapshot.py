@@ -14,24 +14,24 @@ from pydantic_core import to_json
 from agent_adapter.core.errors import NetworkError, NotFoundError
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
-from agent_adapter.network.channel import ChannelManifest, ChannelMetadata, ChannelState
-from agent_adapter.network.expectations import Deadline, deadlines_of
+from agent_adapter.network.channels.expectations import Deadline, deadlines_of
+from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMetadata, ChannelState
 from agent_adapter.network.records import record_from_dict
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = [
-    "Known",
+    "ChannelSnapshot",
     "channel_row",
     "fixed_metadata",
     "in_state",
     "iso",
-    "known_channel",
+    "load_snapshot",
     "state_text",
     "stored_knobs",
 ]
 
 
-class Known:
+class ChannelSnapshot:
     """One channel in memory: true for as long as its row has this `revision`.
 
     `folded` is the folded state as text, so that an unchanged state is not written again.
@@ -61,9 +61,9 @@ class Known:
 
     def after(
         self, revision: int, seq: int, metadata: ChannelMetadata, state: Any, folded: str
-    ) -> Known:
+    ) -> ChannelSnapshot:
         """The channel at a later revision; its type, names and deadlines never change."""
-        return Known(
+        return ChannelSnapshot(
             revision, seq, metadata, state, self.adapter, self.names, folded, self.deadlines
         )
 
@@ -76,9 +76,9 @@ def channel_row(tx: Transaction, channel_id: str) -> Row:
     return row
 
 
-def known_channel(
-    tx: Transaction, row: Row, adapters: AdapterRegistry, cached: Known | None = None
-) -> Known:
+def load_snapshot(
+    tx: Transaction, row: Row, adapters: AdapterRegistry, cached: ChannelSnapshot | None = None
+) -> ChannelSnapshot:
     """`cached` where it is of this revision, else what the rows say."""
     if cached is not None and cached.revision == row["revision"]:
         return cached
@@ -87,7 +87,7 @@ def known_channel(
     state = adapter.state_from_dict(metadata, json.loads(row["folded"]))
     names = metadata.names()
     deadlines = deadlines_of(metadata)
-    return Known(
+    return ChannelSnapshot(
         row["revision"], row["seq"], metadata, state, adapter, names, row["folded"], deadlines
     )
 

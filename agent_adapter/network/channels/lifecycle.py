@@ -16,24 +16,25 @@ from agent_adapter.flow.envelope import (
     EV_EXPECTATION_VIOLATED,
     Envelope,
 )
-from agent_adapter.network import audit, expectations, leases
 from agent_adapter.network.adapters.base import ExpectedTurn
-from agent_adapter.network.channel import (
+from agent_adapter.network.channels import expectations
+from agent_adapter.network.channels.metadata import (
     ChannelManifest,
     ChannelMetadata,
     ChannelState,
     Participant,
     ParticipantRole,
 )
-from agent_adapter.network.draft import Change, Desk, Draft
-from agent_adapter.network.known import (
-    Known,
+from agent_adapter.network.channels.snapshot import (
+    ChannelSnapshot,
     channel_row,
     fixed_metadata,
     iso,
     state_text,
     stored_knobs,
 )
+from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
+from agent_adapter.network.hub import audit, leases
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["Opening", "answer", "close", "expire_due", "fire", "open_channel"]
@@ -59,7 +60,7 @@ class Opening:
     paused: bool = False
 
 
-def open_channel(tx: Transaction, desk: Desk, opening: Opening) -> Change:
+def open_channel(tx: Transaction, desk: HubContext, opening: Opening) -> Change:
     """Write the channel and invite to it; one without anybody to invite is active at once.
 
     `ProtocolError`, before anything is written, for what the type of channel does not allow.
@@ -72,8 +73,8 @@ def open_channel(tx: Transaction, desk: Desk, opening: Opening) -> Change:
     folded = state_text(adapter.state_to_dict(state))
     row = _insert(tx, opening, folded)
     deadlines = expectations.deadlines_of(metadata)
-    known = Known(0, 0, metadata, state, adapter, metadata.names(), folded, deadlines)
-    draft = Draft(tx, desk, row, known)
+    known = ChannelSnapshot(0, 0, metadata, state, adapter, metadata.names(), folded, deadlines)
+    draft = ChannelTransaction(tx, desk, row, known)
     with draft:
         facts: dict[str, Any] = {"channel_id": opening.channel_id, "creator_id": opening.creator_id}
         facts |= {
@@ -85,7 +86,7 @@ def open_channel(tx: Transaction, desk: Desk, opening: Opening) -> Change:
         return draft.finish()
 
 
-def answer(draft: Draft, envelope: Envelope) -> Change:
+def answer(draft: ChannelTransaction, envelope: Envelope) -> Change:
     """Take the answer to an invitation; the last that is needed makes the channel active."""
     metadata = draft.metadata
     if envelope.sender_id not in metadata.participant_ids():
@@ -117,23 +118,29 @@ def answer(draft: Draft, envelope: Envelope) -> Change:
 
 
 def close(
-    tx: Transaction, desk: Desk, channel_id: str, reason: str, cached: Known | None = None
+    tx: Transaction,
+    desk: HubContext,
+    channel_id: str,
+    reason: str,
+    cached: ChannelSnapshot | None = None,
 ) -> Change:
     """Close the channel with `reason`; one that is over stays as it is."""
     leases.check(tx, desk.holder)
     row = channel_row(tx, channel_id)
-    draft = Draft(tx, desk, row, cached)
+    draft = ChannelTransaction(tx, desk, row, cached)
     if draft.is_over:
         return Change(channel_id, draft.was, repeated=True)
     draft.end(reason)
     return draft.finish()
 
 
-def expire(tx: Transaction, desk: Desk, channel_id: str, cached: Known | None = None) -> Change:
+def expire(
+    tx: Transaction, desk: HubContext, channel_id: str, cached: ChannelSnapshot | None = None
+) -> Change:
     """Close a channel whose time is over, as expired."""
     leases.check(tx, desk.holder)
     row = channel_row(tx, channel_id)
-    draft = Draft(tx, desk, row, cached)
+    draft = ChannelTransaction(tx, desk, row, cached)
     over = row["expires_at"] is None or row["expires_at"] > tx.now
     if draft.is_over or over:
         return Change(channel_id, draft.was, repeated=True)
@@ -151,12 +158,12 @@ def expire_due(tx: Transaction) -> list[str]:
 
 
 def fire(
-    tx: Transaction, desk: Desk, deadline: Row, cached: Known | None = None
+    tx: Transaction, desk: HubContext, deadline: Row, cached: ChannelSnapshot | None = None
 ) -> tuple[Change | None, dict[str, Any] | None]:
     """Act on a deadline that has passed, once: what changed, and the audit record."""
     leases.check(tx, desk.holder)
     row = channel_row(tx, deadline["channel_id"])
-    draft = Draft(tx, desk, row, cached)
+    draft = ChannelTransaction(tx, desk, row, cached)
     if draft.is_over or not expectations.fire(tx, deadline):
         return None, None
     violators = _violators(draft, deadline)
@@ -249,7 +256,7 @@ def _insert(tx: Transaction, opening: Opening, folded: str) -> Row:
     return row
 
 
-def _invite(draft: Draft, opening: Opening) -> None:
+def _invite(draft: ChannelTransaction, opening: Opening) -> None:
     invited = draft.metadata.pending_acks
     data = {
         "channel_id": opening.channel_id,
@@ -269,7 +276,7 @@ def _invite(draft: Draft, opening: Opening) -> None:
         )
 
 
-def _settle(draft: Draft) -> None:
+def _settle(draft: ChannelTransaction) -> None:
     """Open the channel when enough have agreed; give it up when that cannot happen any more."""
     metadata = draft.metadata
     if _enough(metadata):
@@ -295,7 +302,7 @@ def _hopeless(metadata: ChannelMetadata) -> bool:
     return invited - len(metadata.rejected_by) < _needed(metadata)
 
 
-def _activate(draft: Draft) -> None:
+def _activate(draft: ChannelTransaction) -> None:
     draft.move(ChannelState.ACTIVE)
     draft.say(EV_CHANNEL_OPENED, {"channel_id": draft.row["channel_id"]})
     expectations.stop_acks(draft.tx, draft.row["channel_id"])
@@ -305,11 +312,11 @@ def _activate(draft: Draft) -> None:
     expectations.of_silence(draft.tx, draft.was.deadlines, draft.row["channel_id"])
 
 
-def _is_opener(draft: Draft, first: ExpectedTurn) -> bool:
+def _is_opener(draft: ChannelTransaction, first: ExpectedTurn) -> bool:
     return first.agent_id == draft.metadata.creator_id
 
 
-def _violators(draft: Draft, deadline: Row) -> Sequence[str]:
+def _violators(draft: ChannelTransaction, deadline: Row) -> Sequence[str]:
     if deadline["name"] == expectations.ACKS:
         return list(draft.metadata.pending_acks)
     return [deadline["agent_id"]] if deadline["agent_id"] is not None else []

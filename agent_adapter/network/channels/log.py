@@ -22,13 +22,15 @@ from agent_adapter.flow.envelope import (
     Envelope,
     is_turn,
 )
-from agent_adapter.network import audit, expectations, leases, turns
 from agent_adapter.network.adapters.base import ExpectedTurn
-from agent_adapter.network.channel import ChannelState
-from agent_adapter.network.claims import TurnRef
-from agent_adapter.network.draft import Change, Desk, Draft
-from agent_adapter.network.known import Known, channel_row
-from agent_adapter.network.lifecycle import answer
+from agent_adapter.network.channels import expectations
+from agent_adapter.network.channels.lifecycle import answer
+from agent_adapter.network.channels.metadata import ChannelState
+from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row
+from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
+from agent_adapter.network.hub import audit, leases
+from agent_adapter.network.turns import turn_queue
+from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = [
@@ -61,10 +63,10 @@ class Refused:
 
 def accept(
     tx: Transaction,
-    desk: Desk,
+    desk: HubContext,
     envelope: Envelope,
     *,
-    cached: Known | None = None,
+    cached: ChannelSnapshot | None = None,
     turn: TurnRef | None = None,
     adopted: Collection[str] = (),
     answers: str | None = None,
@@ -81,8 +83,8 @@ def accept(
     if known is not None:
         return known
     if answers is not None:
-        turns.check_waits(tx, answers, envelope.channel_id, envelope.sender_id)
-    draft = Draft(tx, desk, row, cached)
+        turn_queue.check_waits(tx, answers, envelope.channel_id, envelope.sender_id)
+    draft = ChannelTransaction(tx, desk, row, cached)
     if envelope.event_type in INVITE_ANSWERS:
         with draft:
             return answer(draft, envelope)
@@ -94,7 +96,7 @@ def accept(
         closing = _write_changes(draft, envelope.sender_id, changes, turn)
         sent = draft.append(envelope, None if ended is None else ended["turn_id"])
         if ended is not None:
-            turns.done(tx, ended)
+            turn_queue.done(tx, ended)
         if is_turn(sent) and draft.row["turn_n"]:
             # A silent round ended the turn before, and left its clocks running.
             n = draft.row["turn_n"] if ended is None else ended["n"]
@@ -105,10 +107,10 @@ def accept(
 
 def end_silent_turn(
     tx: Transaction,
-    desk: Desk,
+    desk: HubContext,
     ref: TurnRef,
     *,
-    cached: Known | None = None,
+    cached: ChannelSnapshot | None = None,
     adopted: Collection[str] = (),
 ) -> Change:
     """End the turn of a round that says nothing; what it staged is written.
@@ -116,48 +118,48 @@ def end_silent_turn(
     Nobody else's turn follows: the same participant is expected, and its clocks go on.
     """
     leases.check(tx, desk.holder)
-    turn = turns.held(tx, ref)
-    draft = Draft(tx, desk, channel_row(tx, ref.channel_id), cached)
+    turn = turn_queue.held(tx, ref)
+    draft = ChannelTransaction(tx, desk, channel_row(tx, ref.channel_id), cached)
     _check_open(draft)
     changes = _round_changes(draft, ref, adopted)
     with draft:
         closing = _write_changes(draft, turn["agent_id"], changes, ref)
-        turns.done(tx, turn, "silent")
+        turn_queue.done(tx, turn, "silent")
         if closing is not None:
             draft.end(closing)
         return draft.finish()
 
 
-def park_turn(tx: Transaction, desk: Desk, ref: TurnRef, waits_for: Sequence[str]) -> Row:
+def park_turn(tx: Transaction, desk: HubContext, ref: TurnRef, waits_for: Sequence[str]) -> Row:
     """Set the turn aside until one of these is decided; its row, `due` if one is already."""
     leases.check(tx, desk.holder)
-    return turns.park(tx, ref, waits_for)
+    return turn_queue.park(tx, ref, waits_for)
 
 
 def fail_turn(
     tx: Transaction,
-    desk: Desk,
+    desk: HubContext,
     ref: TurnRef,
     error: BaseException,
     *,
-    cached: Known | None = None,
+    cached: ChannelSnapshot | None = None,
 ) -> Row | Change:
     """Count a failed attempt: the turn's row where it is tried again, else the closed channel."""
     leases.check(tx, desk.holder)
-    turn = turns.held(tx, ref)
+    turn = turn_queue.held(tx, ref)
     kind = type(error).__name__
     facts = {"turn_id": ref.turn_id, "attempt": ref.attempt, "envelope_id": turn["trigger"] or ""}
     facts |= {"exc_type": kind, "exc_message": str(error)[:2000]}
     ids = {"agent_id": turn["agent_id"], "channel_id": ref.channel_id}
     audit.write(tx, audit.TURN_FAILED, ids | facts)
-    turns.drop_loose(tx, ref)
+    turn_queue.drop_loose(tx, ref)
     if not isinstance(error, ProtocolError):
-        again = turns.retry(tx, turn, kind)
+        again = turn_queue.retry(tx, turn, kind)
         if again is not None:
             return again
     else:
-        turns.give_up(tx, turn, kind)
-    draft = Draft(tx, desk, channel_row(tx, ref.channel_id), cached)
+        turn_queue.give_up(tx, turn, kind)
+    draft = ChannelTransaction(tx, desk, channel_row(tx, ref.channel_id), cached)
     if not draft.is_over:
         draft.end("turn_failed")
     return draft.finish()
@@ -218,7 +220,7 @@ def _may_see(entry: Row, participant_id: str) -> bool:
 
 
 def _first_acceptance(
-    tx: Transaction, desk: Desk, row: Row, envelope: Envelope, cached: Known | None
+    tx: Transaction, desk: HubContext, row: Row, envelope: Envelope, cached: ChannelSnapshot | None
 ) -> Change | None:
     """The earlier acceptance of a message that bears the same key."""
     if envelope.idempotency_key is None:
@@ -228,7 +230,7 @@ def _first_acceptance(
     if not rows or rows[0]["sender_id"] != envelope.sender_id:
         return None
     first = stored(rows[0]["body"])
-    known = Draft(tx, desk, row, cached).was
+    known = ChannelTransaction(tx, desk, row, cached).was
     return Change(
         row["channel_id"],
         known,
@@ -237,7 +239,7 @@ def _first_acceptance(
     )
 
 
-def _check_open(draft: Draft) -> None:
+def _check_open(draft: ChannelTransaction) -> None:
     state = draft.metadata.state
     if state is not ChannelState.ACTIVE:
         reason = f" ({draft.metadata.close_reason})" if draft.metadata.close_reason else ""
@@ -246,7 +248,9 @@ def _check_open(draft: Draft) -> None:
         )
 
 
-def _check_all(draft: Draft, envelope: Envelope, changes: Sequence[Mapping[str, Any]]) -> None:
+def _check_all(
+    draft: ChannelTransaction, envelope: Envelope, changes: Sequence[Mapping[str, Any]]
+) -> None:
     """Everything that may refuse is asked before the first row is written."""
     adapter, state = draft.was.adapter, draft.state
     for change in changes:
@@ -258,17 +262,20 @@ def _check_all(draft: Draft, envelope: Envelope, changes: Sequence[Mapping[str, 
 
 
 def _round_changes(
-    draft: Draft, turn: TurnRef | None, adopted: Collection[str]
+    draft: ChannelTransaction, turn: TurnRef | None, adopted: Collection[str]
 ) -> list[Mapping[str, Any]]:
     if turn is None:
         return []
-    turns.held(draft.tx, turn)
-    changes = turns.staged_changes(draft.tx, turn.turn_id)
-    return turns.adopted_changes(changes, turn.attempt, adopted) if changes else []
+    turn_queue.held(draft.tx, turn)
+    changes = turn_queue.staged_changes(draft.tx, turn.turn_id)
+    return turn_queue.adopted_changes(changes, turn.attempt, adopted) if changes else []
 
 
 def _write_changes(
-    draft: Draft, sender_id: str, changes: Sequence[Mapping[str, Any]], turn: TurnRef | None
+    draft: ChannelTransaction,
+    sender_id: str,
+    changes: Sequence[Mapping[str, Any]],
+    turn: TurnRef | None,
 ) -> str | None:
     """Write what a round staged; the reason with which it closes the channel, if it does."""
     closing: str | None = None
@@ -281,14 +288,14 @@ def _write_changes(
     return closing
 
 
-def _context_set(draft: Draft, sender_id: str, change: Mapping[str, Any]) -> Envelope:
+def _context_set(draft: ChannelTransaction, sender_id: str, change: Mapping[str, Any]) -> Envelope:
     return Envelope(draft.row["channel_id"], sender_id, None, EV_CONTEXT_SET, dict(change))
 
 
-def _turn_ended(draft: Draft, envelope: Envelope, turn: TurnRef | None) -> Row | None:
+def _turn_ended(draft: ChannelTransaction, envelope: Envelope, turn: TurnRef | None) -> Row | None:
     """The turn that `envelope` ends: that of its round, or the one its sender was to take."""
     if turn is not None:
-        row = turns.held(draft.tx, turn)
+        row = turn_queue.held(draft.tx, turn)
         if row["agent_id"] != envelope.sender_id:
             raise ProtocolError(
                 f"turn {turn.turn_id} is {row['agent_id']}'s, not {envelope.sender_id}'s"
@@ -303,7 +310,9 @@ def _turn_ended(draft: Draft, envelope: Envelope, turn: TurnRef | None) -> Row |
     return row_of_turn if row_of_turn["state"] in ("due", "running", "parked") else None
 
 
-def _follow(draft: Draft, sent: Envelope, closing: str | None, *, took_turn: bool) -> None:
+def _follow(
+    draft: ChannelTransaction, sent: Envelope, closing: str | None, *, took_turn: bool
+) -> None:
     """What comes after an accepted envelope: the end of the channel, or the next turn."""
     result = draft.was.adapter.on_accepted(draft.metadata, sent, draft.state)
     if result.next_state is not None and result.next_state.is_terminal:
@@ -319,13 +328,13 @@ def _follow(draft: Draft, sent: Envelope, closing: str | None, *, took_turn: boo
     expectations.of_silence(draft.tx, draft.was.deadlines, sent.channel_id)
 
 
-def _waits_already(draft: Draft, turn: ExpectedTurn) -> bool:
+def _waits_already(draft: ChannelTransaction, turn: ExpectedTurn) -> bool:
     turn_id, trigger = draft.row["turn_id"], turn.triggering_envelope_id
-    return turn_id is not None and turns.point_at(draft.tx, turn_id, turn.agent_id, trigger)
+    return turn_id is not None and turn_queue.point_at(draft.tx, turn_id, turn.agent_id, trigger)
 
 
 def check_change(
-    known: Known, agent_id: str, change: Mapping[str, Any], variables: dict[str, Any]
+    known: ChannelSnapshot, agent_id: str, change: Mapping[str, Any], variables: dict[str, Any]
 ) -> None:
     """Refuse a change of variables that `agent_id` may not make."""
     acl = known.metadata.knobs.get("context_acl")

@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agent_adapter.core.errors import StoreError, ToolError
 from agent_adapter.exec.ids import new_id
-from agent_adapter.network import commands, expectations, forking, leases, lifecycle, turns
-from agent_adapter.network.channel import ChannelMetadata
-from agent_adapter.network.claims import RunTurn
-from agent_adapter.network.draft import Change, Desk
-from agent_adapter.network.forking import ReplayReport
-from agent_adapter.network.known import Known
+from agent_adapter.network.channels import expectations, forking, lifecycle
+from agent_adapter.network.channels.forking import ReplayReport
+from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.network.channels.snapshot import ChannelSnapshot
+from agent_adapter.network.channels.transaction import Change, HubContext
+from agent_adapter.network.hub import commands, leases
+from agent_adapter.network.turns import turn_queue
+from agent_adapter.network.turns.turn_types import RunTurn
 from agent_adapter.store.base import Row, Transaction
 
 if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor
-    from agent_adapter.network.dispatch import Dispatcher
-    from agent_adapter.network.hub import Hub
-    from agent_adapter.network.switchboard import Switchboard
+    from agent_adapter.network.hub.channel_service import ChannelService
+    from agent_adapter.network.hub.hub import Hub
+    from agent_adapter.network.turns.dispatcher import Dispatcher
 
 __all__ = ["HubTime"]
 
@@ -33,8 +35,8 @@ class HubTime:
 
     dispatch: Dispatcher
     executor: Executor
-    _board: Switchboard
-    _desk: Desk
+    _board: ChannelService
+    _desk: HubContext
     _holder: str
     _loop: asyncio.AbstractEventLoop
     _beaten_at: float
@@ -80,8 +82,8 @@ class HubTime:
 
     async def run_expectations(self) -> None:
         """Act on every deadline that has passed: warn, close, or note it."""
-        if await self._board.read(turns.has_expired_waits):
-            await self._board.write(turns.wake_expired)
+        if await self._board.read(turn_queue.has_expired_waits):
+            await self._board.write(turn_queue.wake_expired)
             await self.run_due()
         for row in await self._board.read(expectations.due):
             await self._board.change(row["channel_id"], _firing(self._desk, row))
@@ -90,7 +92,7 @@ class HubTime:
         """Start the turns that are due of everybody who is attached."""
         hosted = [item for item in self._board.attached() if self.runner_of(item) is not None]
         if hosted:
-            for row in await self._board.read(lambda tx: turns.due_turns(tx, hosted)):
+            for row in await self._board.read(lambda tx: turn_queue.due_turns(tx, hosted)):
                 self.dispatch.offer(row)
 
     async def poll(self) -> None:
@@ -111,7 +113,7 @@ class HubTime:
 
     async def _reclaim(self, turn_id: str) -> None:
         try:
-            await self._board.write(lambda tx: turns.reclaim(tx, turn_id))
+            await self._board.write(lambda tx: turn_queue.reclaim(tx, turn_id))
         except StoreError:
             self.dispatch.lose(turn_id)
             raise
@@ -132,11 +134,13 @@ class HubTime:
                 return
 
 
-def _expiry(desk: Desk, channel_id: str) -> Callable[[Transaction, Known | None], Change]:
+def _expiry(
+    desk: HubContext, channel_id: str
+) -> Callable[[Transaction, ChannelSnapshot | None], Change]:
     return lambda tx, cached: lifecycle.expire(tx, desk, channel_id, cached)
 
 
-def _firing(desk: Desk, row: Row) -> Callable[[Transaction, Known | None], Any]:
+def _firing(desk: HubContext, row: Row) -> Callable[[Transaction, ChannelSnapshot | None], Any]:
     return lambda tx, cached: lifecycle.fire(tx, desk, row, cached)[0]
 
 

@@ -17,32 +17,27 @@ from agent_adapter.core.ports import ApprovalPort, Clock
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.ids import new_id
 from agent_adapter.flow.envelope import Envelope
-from agent_adapter.network import (
-    directory,
-    expectations,
-    leases,
-    lifecycle,
-    log,
-    turns,
-)
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
-from agent_adapter.network.admission import Admission, Arbiter, Identity
-from agent_adapter.network.audit import AuditLog
-from agent_adapter.network.channel import ChannelMetadata, ChannelState
-from agent_adapter.network.claims import Receiver, RunTurn, TurnRef
-from agent_adapter.network.dispatch import Dispatcher
-from agent_adapter.network.draft import Change, Desk
-from agent_adapter.network.hub_channels import HubChannels
-from agent_adapter.network.hub_identities import HubIdentities
-from agent_adapter.network.hub_time import HubTime
-from agent_adapter.network.hub_turns import HubTurns
-from agent_adapter.network.known import Known
-from agent_adapter.network.lifecycle import Opening
+from agent_adapter.network.channels import expectations, lifecycle, log
+from agent_adapter.network.channels.lifecycle import Opening
+from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
+from agent_adapter.network.channels.snapshot import ChannelSnapshot
+from agent_adapter.network.channels.transaction import Change, HubContext
+from agent_adapter.network.hub import directory, leases
+from agent_adapter.network.hub.admission import Admission, Arbiter, Identity
+from agent_adapter.network.hub.audit import AuditLog
+from agent_adapter.network.hub.channel_service import ChannelService
+from agent_adapter.network.hub.channels import HubChannels
+from agent_adapter.network.hub.identities import HubIdentities
+from agent_adapter.network.hub.scheduler import HubTime
+from agent_adapter.network.hub.stores import hub_store
+from agent_adapter.network.hub.sweepers import Sweepers
+from agent_adapter.network.hub.turns import HubTurns
 from agent_adapter.network.rules import parse_duration
-from agent_adapter.network.stores import hub_store
-from agent_adapter.network.sweepers import Sweepers
-from agent_adapter.network.switchboard import Switchboard
+from agent_adapter.network.turns import turn_queue
+from agent_adapter.network.turns.dispatcher import Dispatcher
+from agent_adapter.network.turns.turn_types import Receiver, RunTurn, TurnRef
 from agent_adapter.store.base import Store, Transaction
 
 __all__ = ["Hub"]
@@ -84,9 +79,9 @@ class Hub(HubIdentities, HubChannels, HubTurns, HubTime):
         self._holder = new_id("hub")
         self._loop = asyncio.get_running_loop()
         self._context = contextvars.copy_context()
-        self._desk = Desk(self._holder, self.adapters, self._directory.is_person)
+        self._desk = HubContext(self._holder, self.adapters, self._directory.is_person)
         self.dispatch = Dispatcher(self, self._context)
-        self._board = Switchboard(
+        self._board = ChannelService(
             store, self._desk, clock=clock, context=self._context, offer=self.dispatch.offer
         )
         self._sweepers = Sweepers(self._context)
@@ -151,7 +146,7 @@ class Hub(HubIdentities, HubChannels, HubTurns, HubTime):
             down = leases.take(tx, self._holder, self, where=self.store.url)
             if down is not None:
                 expectations.shift(tx, down)
-                turns.lose_running(tx)
+                turn_queue.lose_running(tx)
             return directory.load_all(tx)
 
         self._directory.replace_all(await self._board.write(op))
@@ -329,7 +324,7 @@ class Hub(HubIdentities, HubChannels, HubTurns, HubTime):
             )
         return known.metadata
 
-    async def _agreed(self, channel_id: str) -> Known:
+    async def _agreed(self, channel_id: str) -> ChannelSnapshot:
         """The channel once it is answered for; closed when nobody does so in time."""
         future = self._board.watch(channel_id)
         current = self._board.cached(channel_id)

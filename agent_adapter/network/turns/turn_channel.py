@@ -10,7 +10,7 @@ from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_TEXT, Envelope, envel
 from agent_adapter.flow.wire import json_copy
 
 if TYPE_CHECKING:
-    from agent_adapter.network.turn import Turn
+    from agent_adapter.network.turns.turn import Turn
 
 __all__ = ["TurnChannel"]
 

@@ -1,0 +1,1 @@
+"""Turns: queued, claimed, run, parked and ended."""
