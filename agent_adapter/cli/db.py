@@ -64,7 +64,7 @@ def upgrade(store: StoreUrl = None, as_json: AsJson = False) -> int:
 
 async def _revisions(store: Store) -> tuple[str | None, str]:
     from agent_adapter.store.sql.revisions import HEAD
-    from agent_adapter.store.sql.sqlite import SqliteStore
+    from agent_adapter.store.sqlite import SqliteStore
 
     if not isinstance(store, SqliteStore):
         raise Refusal(f"{store.url} has no schema: only a sqlite:/// store is upgraded")

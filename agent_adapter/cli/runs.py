@@ -27,7 +27,7 @@ from agent_adapter.cli.output import console, plain, print_json, table, when
 if TYPE_CHECKING:
     from agent_adapter.exec.ledger import Entry
     from agent_adapter.store.base import Store, Transaction
-    from agent_adapter.store.insight import CallReport, RunLine
+    from agent_adapter.store.queries import CallReport, RunLine
 
 __all__ = ["app"]
 
@@ -86,7 +86,7 @@ def list_(
     """List runs, the newest first."""
 
     def _op(tx: Transaction) -> list[RunLine]:
-        from agent_adapter.store.insight import runs
+        from agent_adapter.store.queries import runs
 
         how = None if ending is None else ending.value
         return runs(tx, "", limit=limit, tool=tool, principal=principal, ending=how)[0]
@@ -125,7 +125,7 @@ def show(
     """Show one run as a timeline: each call with its arguments, decision, time and result."""
 
     def _op(tx: Transaction) -> list[CallReport] | None:
-        from agent_adapter.store.insight import call_report, call_rows, run_line
+        from agent_adapter.store.queries import call_report, call_rows, run_line
 
         if run_line(tx, run, "") is None:
             return None

@@ -25,7 +25,7 @@ from agent_adapter.core.errors import AgentAdapterError, NotFoundError
 from agent_adapter.exec import ledger
 from agent_adapter.exec.approval.inbox import Inbox
 from agent_adapter.network.channels.reports import ONGOING
-from agent_adapter.store import insight
+from agent_adapter.store import queries
 from agent_adapter.store.approvals import Seen
 
 __all__ = ["OPERATIONS", "ROUTES", "problem_response"]
@@ -128,7 +128,7 @@ async def _runs(asked: Asked) -> Any:
     if ending not in ("", *runs.ENDINGS):
         raise Problem(422, "ending", f"ending is one of {', '.join(runs.ENDINGS)}")
     lines, more = await asked.console.store.read(
-        lambda tx: insight.runs(
+        lambda tx: queries.runs(
             tx,
             tenant,
             limit=limit,

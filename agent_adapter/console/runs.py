@@ -16,8 +16,8 @@ from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec import ledger
-from agent_adapter.store import insight
 from agent_adapter.store import ledger as chain
+from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["CHECKED_AT_ONCE", "ENDINGS", "ROUTES", "Step", "call_of", "line_of", "steps_of"]
@@ -53,7 +53,7 @@ async def _list(console: Console, request: Request, person: Person) -> Response:
     start = number_of(request, "start")
     tenant = console.settings.tenant
     lines, more = await console.store.read(
-        lambda tx: insight.runs(
+        lambda tx: queries.runs(
             tx,
             tenant,
             limit=PAGE,
@@ -115,10 +115,10 @@ async def _call(console: Console, request: Request, person: Person) -> Response:
     )
 
 
-async def line_of(console: Console, run_id: str) -> insight.RunLine:
+async def line_of(console: Console, run_id: str) -> queries.RunLine:
     """The run's line; `Problem` 404 for none."""
     tenant = console.settings.tenant
-    line = await console.store.read(lambda tx: insight.run_line(tx, run_id, tenant))
+    line = await console.store.read(lambda tx: queries.run_line(tx, run_id, tenant))
     if line is None:
         raise Problem(404, "not-found", f"no run {run_id}")
     return line
@@ -131,17 +131,17 @@ async def steps_of(
     tenant = console.settings.tenant
 
     def op(tx: Transaction) -> tuple[list[Step], float | None]:
-        found = insight.call_rows(tx, run_id, tenant, limit=limit, start=start)
+        found = queries.call_rows(tx, run_id, tenant, limit=limit, start=start)
         notes = _notes(tx, found.rows)
         return [_step(tx, row, notes.get(row["call_key"], ())) for row in found.rows], found.next
 
     return await console.store.read(op)
 
 
-async def call_of(console: Console, call_key: str) -> insight.CallReport:
+async def call_of(console: Console, call_key: str) -> queries.CallReport:
     """The call whole; `Problem` 404 for none."""
     tenant = console.settings.tenant
-    report = await console.store.read(lambda tx: insight.call_report(tx, call_key, tenant))
+    report = await console.store.read(lambda tx: queries.call_report(tx, call_key, tenant))
     if report is None:
         raise Problem(404, "not-found", f"no call {call_key}")
     return report

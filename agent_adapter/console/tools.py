@@ -15,7 +15,7 @@ from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.survey import survey
-from agent_adapter.store import insight
+from agent_adapter.store import queries
 from agent_adapter.store.base import Transaction
 
 __all__ = ["PAGE", "ROUTES", "facts_of", "health_of", "uses_of"]
@@ -34,7 +34,7 @@ async def _show(console: Console, request: Request, person: Person) -> Response:
     name = request.path_params["name"]
     tenant = console.settings.tenant
     spec = next((each for each in console.settings.registry or () if each.name == name), None)
-    use = await console.store.read(lambda tx: insight.tool_use(tx, name, tenant))
+    use = await console.store.read(lambda tx: queries.tool_use(tx, name, tenant))
     if spec is None and not use.calls:
         raise Problem(404, "not-found", f"no tool {name} in the registry or among the calls")
     return console.render(
@@ -54,17 +54,17 @@ async def _health(console: Console, request: Request, person: Person) -> Respons
 
 async def uses_of(
     console: Console, after: str, limit: int
-) -> tuple[list[insight.ToolUse], str | None]:
+) -> tuple[list[queries.ToolUse], str | None]:
     """How tools were used, by name; those of the registry that nobody called yet among them."""
     tenant = console.settings.tenant
     declared = [spec.name for spec in console.settings.registry or () if spec.name > after]
 
-    def op(tx: Transaction) -> tuple[list[insight.ToolUse], str | None]:
-        called = insight.tool_names(tx, after, limit + 1)
+    def op(tx: Transaction) -> tuple[list[queries.ToolUse], str | None]:
+        called = queries.tool_names(tx, after, limit + 1)
         names = sorted({*called, *declared})
         shown = names[:limit]
         more = shown[-1] if len(names) > limit else None
-        uses = [insight.tool_use(tx, name, tenant) for name in shown]
+        uses = [queries.tool_use(tx, name, tenant) for name in shown]
         # A tool that only another tenant has called is none here.
         return [use for use in uses if use.calls or use.tool in declared], more
 
@@ -96,7 +96,7 @@ async def health_of(console: Console) -> dict[str, Any]:
     """The store, what is under way in it, and the integrations that are installed."""
     import agent_adapter
 
-    health = await console.store.read(insight.health)
+    health = await console.store.read(queries.health)
     found = await asyncio.to_thread(survey)
     return {
         "version": agent_adapter.__version__,

@@ -65,8 +65,8 @@ async def prune(store: Store, *, before: float, by: str, dry: bool = False) -> i
 
 async def back_up(store: Store, to: str | os.PathLike[str]) -> Path:
     """Write one moment of the store, and its key, to a new file while others go on; its path."""
-    from agent_adapter.store.sql.copying import copy_store
-    from agent_adapter.store.sql.sqlite import SqliteStore, sqlite_path
+    from agent_adapter.store.sqlite import SqliteStore, sqlite_path
+    from agent_adapter.store.sqlite.backup import copy_store
 
     if not isinstance(store, SqliteStore):
         raise StoreError(f"{store.url} is not a file; only a sqlite:/// store can be copied")

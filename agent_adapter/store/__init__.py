@@ -9,7 +9,7 @@ from agent_adapter.store.memory import MemoryStore
 from agent_adapter.store.opening import open_store
 
 if TYPE_CHECKING:
-    from agent_adapter.store.sql.sqlite import SqliteStore
+    from agent_adapter.store.sqlite import SqliteStore
 
 __all__ = [
     "Condition",
@@ -26,7 +26,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "SqliteStore":
         # SQLAlchemy is imported when a database is opened, not before.
-        from agent_adapter.store.sql.sqlite import SqliteStore
+        from agent_adapter.store.sqlite import SqliteStore
 
         return SqliteStore
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.store.base import Store
-from agent_adapter.store.memory import MemoryStore
+from agent_adapter.store.memory import open_memory
 
 __all__ = ["open_store"]
 
@@ -35,9 +35,9 @@ def open_store(
     written = os.fspath(url)
     scheme = _scheme(written)
     if scheme == "memory":
-        return _memory(written, clock, key)
+        return open_memory(written, clock=clock, key=key)
     if scheme in ("", "sqlite"):
-        from agent_adapter.store.sql.sqlite import SqliteStore
+        from agent_adapter.store.sqlite import SqliteStore
 
         return SqliteStore(written, clock=clock, key=key)
     if scheme.split("+")[0] in ("postgresql", "postgres"):
@@ -45,12 +45,6 @@ def open_store(
             f"{without_password(written)}: this version has no PostgreSQL store; use {_SCHEMES}"
         )
     raise StoreError(f"{without_password(written)}: no store has that scheme; use {_SCHEMES}")
-
-
-def _memory(written: str, clock: Clock, key: bytes | None) -> MemoryStore:
-    if written != "memory://":
-        raise StoreError(f"{written}: a memory store has no name; write memory://")
-    return MemoryStore(clock=clock, key=key)
 
 
 def _scheme(written: str) -> str:

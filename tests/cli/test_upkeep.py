@@ -12,9 +12,9 @@ from alembic import command
 from alembic.config import Config
 
 from agent_adapter.store.sql import migrate
-from agent_adapter.store.sql.inspection import APPLICATION_ID
-from agent_adapter.store.sql.keyfile import file_key
 from agent_adapter.store.sql.revisions import HEAD
+from agent_adapter.store.sqlite.inspection import APPLICATION_ID
+from agent_adapter.store.sqlite.keyfile import file_key
 
 from .conftest import Run
 
@@ -25,7 +25,7 @@ def old(tmp_path: Path) -> str:
     path = tmp_path / "old.db"
     file_key(path.with_name("old.db.key"), may_create=True)
     config = Config()
-    config.set_main_option("script_location", str(migrate._SCRIPTS))
+    config.set_main_option("script_location", str(migrate.SCRIPTS))
     config.set_main_option("path_separator", "os")
     engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.NullPool)
     with engine.begin() as connection:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 
 NEEDED = ("starlette", "jinja2", "sse_starlette", "python_multipart")
 collect_ignore_glob = [] if all(map(find_spec, NEEDED)) else ["test_*.py"]

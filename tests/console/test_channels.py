@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 from tests.console._scene import Desk
 from tests.network._scene import Scene, TransitionGraph, scene
 

@@ -8,7 +8,7 @@ import pytest
 
 import agent_adapter as aa
 from agent_adapter.exec.approval.signing import create_key
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 from tests.console._scene import Desk, field
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent_adapter.console import live
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 from tests.console._scene import Browser, Desk
 from tests.network._scene import TransitionGraph, scene
 

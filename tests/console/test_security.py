@@ -11,7 +11,7 @@ import agent_adapter as aa
 from agent_adapter.console import TrustedProxy, create_app
 from agent_adapter.store import access
 from agent_adapter.store.memory import MemoryStore
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 from tests.console._scene import ORIGIN, Desk, field
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,7 @@ from agent_adapter.store import approvals, calls
 from agent_adapter.store.approvals import Terms
 from agent_adapter.store.base import Transaction
 from agent_adapter.store.intents import Intent, Outcome
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 from tests.console._scene import Browser, Desk
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_adapter.store import MemoryStore
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 from tests.exec.shop import FakeClock
 
 

@@ -13,7 +13,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec import ledger
 from agent_adapter.store.base import Row, Store
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 
 YES = ApprovalDecision.approve(reviewer="ann")
 NO = ApprovalDecision.deny(reviewer="ann", reason="not today")

@@ -708,7 +708,7 @@ async def test_a_waiter_for_a_cancelled_write_is_told_of_the_doubt(store: Any) -
 
 def test_a_closed_loop_leaves_the_call_for_the_next(tmp_path: Any) -> None:
     """A loop that ends in the middle of a write leaves it unknown, never open."""
-    from agent_adapter.store.sql.sqlite import SqliteStore
+    from agent_adapter.store.sqlite import SqliteStore
 
     store, till = SqliteStore(tmp_path / "state.db"), Till(lambda: asyncio.Event().wait())
 

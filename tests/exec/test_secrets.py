@@ -21,7 +21,7 @@ from agent_adapter.exec import telemetry
 from agent_adapter.exec.approval.deferred import DeferredApproval
 from agent_adapter.exec.approval.inbox import Inbox
 from agent_adapter.exec.executor import Executor
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 from tests.exec.shop import ARGS, YES, Till, in_run
 from tests.fakes.approval import FakeApproval
 from tests.fakes.hooks import RecordingHook

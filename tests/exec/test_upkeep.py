@@ -189,7 +189,7 @@ async def test_a_backup_is_taken_while_another_connection_writes(tmp_path: Path)
     await store.flush()
     writer.execute("BEGIN IMMEDIATE")
     writer.execute("INSERT INTO meta (name, value) VALUES ('half', 'done')")
-    from agent_adapter.store.sql.copying import copy_store
+    from agent_adapter.store.sqlite.backup import copy_store
 
     copy_store(tmp_path / "state.db", tmp_path / "copy.db")
     writer.execute("ROLLBACK")

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from agent_adapter.store.base import Transaction
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 
 
 def start_when_told(folder: Path) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agent_adapter.store import access, insight
+from agent_adapter.store import access, queries
 from agent_adapter.store.approvals import Refusal
 from agent_adapter.store.base import Transaction
 from agent_adapter.store.memory import MemoryStore
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +57,7 @@ async def test_rows_of_one_time_stay_on_one_page() -> None:
             tx.insert("runs", row)
         pages, start = [], None
         while True:
-            page = insight.paged(tx, "runs", {"tenant": ""}, by="started_at", limit=2, start=start)
+            page = queries.paged(tx, "runs", {"tenant": ""}, by="started_at", limit=2, start=start)
             pages.append([row["run_id"] for row in page.rows])
             if page.next is None:
                 return pages
@@ -75,11 +75,11 @@ async def test_runs_of_an_older_store_are_noted_when_it_is_opened(tmp_path: Path
     from alembic.config import Config
 
     from agent_adapter.store.sql import migrate
-    from agent_adapter.store.sql.inspection import APPLICATION_ID
+    from agent_adapter.store.sqlite.inspection import APPLICATION_ID
 
     path = tmp_path / "old.db"
     config = Config()
-    config.set_main_option("script_location", str(migrate._SCRIPTS))
+    config.set_main_option("script_location", str(migrate.SCRIPTS))
     config.set_main_option("path_separator", "os")
     engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.NullPool)
     with engine.connect() as connection:
@@ -93,6 +93,6 @@ async def test_runs_of_an_older_store_are_noted_when_it_is_opened(tmp_path: Path
         )
         connection.commit()
     store = SqliteStore(path, key=bytes(32))
-    line = await store.read(lambda tx: insight.run_line(tx, "run_o", "acme"))
+    line = await store.read(lambda tx: queries.run_line(tx, "run_o", "acme"))
     assert line is not None and (line.principal, line.started_at, line.calls) == ("ann", 7.0, 1)
     await store.aclose()

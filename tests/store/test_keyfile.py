@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio
 

@@ -147,14 +147,14 @@ def _first_only(where: Any) -> Any:
 
 
 def _live_row(tx: Any, table: str, *key: Any) -> Any:
-    return tx._heaps[table].rows.get(key[0] if len(key) == 1 else key)
+    return tx._tables[table].rows.get(key[0] if len(key) == 1 else key)
 
 
 def _callers_row(tx: Any, table: str, row: Any) -> bool:
     added: bool = tx.insert(table, row)
-    heap = tx._heaps[table]
-    row.update(heap.whole(row))
-    heap.rows[heap.key_of(row)] = row
+    stored = tx._tables[table]
+    row.update(stored.whole(row))
+    stored.rows[stored.key_of(row)] = row
     return added
 
 
@@ -163,7 +163,7 @@ def _without_none(tx: Any, table: str, where: Any = None, **more: Any) -> Any:
 
 
 def _drops_unknown(tx: Any, table: str, row: Any) -> bool:
-    known = {c.name for c in tx._heaps[table].declared.columns}
+    known = {c.name for c in tx._tables[table].declared.columns}
     return bool(tx.insert(table, {k: v for k, v in row.items() if k in known}))
 
 
@@ -173,8 +173,8 @@ def _text_for_bytes(tx: Any, table: str, *key: Any) -> Any:
 
 
 def _update_without_index(tx: Any, table: str, where: Any, values: Any) -> int:
-    heap = tx._heaps[table]
-    found = heap.find(where)
+    stored = tx._tables[table]
+    found = stored.find(where)
     for _, row in found:
         row.update(values)
     return len(found)

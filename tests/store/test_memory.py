@@ -6,8 +6,8 @@ import pytest
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store import MemoryStore
-from agent_adapter.store import memory as module
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.memory import store as module
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,9 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from agent_adapter.store.sql import migrate, revisions
-from agent_adapter.store.sql.inspection import APPLICATION_ID
 from agent_adapter.store.sql.schema import METADATA
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
+from agent_adapter.store.sqlite.inspection import APPLICATION_ID
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +47,7 @@ async def test_the_file_bears_our_mark(engine: sa.Engine) -> None:
 def test_the_list_of_revisions_is_that_of_the_scripts() -> None:
     """Known revisions are exactly those that have a script, oldest first."""
     config = Config()
-    config.set_main_option("script_location", str(migrate._SCRIPTS))
+    config.set_main_option("script_location", str(migrate.SCRIPTS))
     config.set_main_option("path_separator", "os")
     scripts = ScriptDirectory.from_config(config).walk_revisions()
     assert tuple(script.revision for script in scripts)[::-1] == revisions.REVISIONS

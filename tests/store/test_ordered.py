@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_adapter.store.base import Condition, Row, Transaction
-from agent_adapter.store.heap import Heap
 from agent_adapter.store.memory import MemoryStore
+from agent_adapter.store.memory.table import MemoryTable
 from agent_adapter.store.tables import APPROVALS, CALLS
 
 TIMES = st.one_of(st.none(), st.integers(0, 9).map(float))
@@ -22,17 +22,17 @@ def call(key: str, n: int) -> Row:
     return {"call_key": key, "run_id": "r", "tool": "t", "digest": "d", "n": n}
 
 
-def heap_of(rows: list[tuple[str, float | None]]) -> Heap:
+def table_of(rows: list[tuple[str, float | None]]) -> MemoryTable:
     """A table of approvals with these states and times, in which some were changed and removed."""
-    heap = Heap(APPROVALS)
-    heap.first({"state": "pending"}, "created_at", 1, descending=False)
+    table = MemoryTable(APPROVALS)
+    table.first({"state": "pending"}, "created_at", 1, descending=False)
     for number, (state, at) in enumerate(rows):
         key = f"a{number:03}"
-        heap.put(key, heap.whole({"id": key, "state": "pending", "created_at": at}))
-        heap.put(key, heap.whole({"id": key, "state": state, "created_at": at}))
+        table.put(key, table.whole({"id": key, "state": "pending", "created_at": at}))
+        table.put(key, table.whole({"id": key, "state": state, "created_at": at}))
         if number % 5 == 4:
-            heap.remove(key)
-    return heap
+            table.remove(key)
+    return table
 
 
 @given(
@@ -48,22 +48,22 @@ def test_the_first_rows_are_those_of_a_sort(
     limit: int,
 ) -> None:
     """An ordered index gives the times that searching and sorting would give."""
-    heap = heap_of(rows)
+    table = table_of(rows)
     where: dict[str, Any] = {"state": "pending"}
     where |= {f"created_at {sign}": float(value) for sign, value in bounds.items()}
-    first = heap.first(where, "created_at", limit, descending=descending)
-    every = heap.ordered(heap.find(where), "created_at", descending=descending)[:limit]
+    first = table.first(where, "created_at", limit, descending=descending)
+    every = table.ordered(table.find(where), "created_at", descending=descending)[:limit]
     assert first is not None
     assert [row["created_at"] for _, row in first] == [row["created_at"] for _, row in every]
 
 
 def test_a_condition_outside_the_index_is_checked_row_by_row() -> None:
     """Conditions on other columns narrow what the ordered index gives."""
-    heap = Heap(CALLS)
+    table = MemoryTable(CALLS)
     for n in range(6):
-        heap.put(f"c{n}", heap.whole({**call(f"c{n}", n), "tenant": "a" if n % 2 else "b"}))
+        table.put(f"c{n}", table.whole({**call(f"c{n}", n), "tenant": "a" if n % 2 else "b"}))
     where: Condition = {"run_id": "r", "tool": "t", "digest": "d", "tenant": "a"}
-    first = heap.first(where, "n", 2, descending=True)
+    first = table.first(where, "n", 2, descending=True)
     assert first is not None
     assert [row["n"] for _, row in first] == [5, 3]
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store.sql import inspection
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore, inspection
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_adapter.store import MemoryStore
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
 from tests.store.kit import CHECKS, Check, StoreFactory, run
 
 pytestmark = pytest.mark.anyio

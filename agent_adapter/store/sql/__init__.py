@@ -1,1 +1,4 @@
-"""Stores in SQL databases; nothing here is imported before one is opened."""
+"""What the stores in SQL databases share: statements, transactions and migrations.
+
+Nothing here names a driver, and nothing here is imported before a database is opened.
+"""

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.store.base import Operation
-from agent_adapter.store.sql.connection import begin_immediate, is_storage_trouble
-from agent_adapter.store.sql.epochs import BEAT_SECONDS, Epoch
 from agent_adapter.store.sql.transaction import SqlTransaction
+from agent_adapter.store.sqlite.connection import begin_immediate, is_storage_trouble
+from agent_adapter.store.sqlite.owners import BEAT_SECONDS, Epoch
 
 __all__ = ["BATCH", "QUEUE_LIMIT", "Writer"]
 

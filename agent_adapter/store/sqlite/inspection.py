@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store.sql.connection import error_code
 from agent_adapter.store.sql.revisions import REVISIONS
+from agent_adapter.store.sqlite.connection import error_code
 
 __all__ = ["APPLICATION_ID", "Found", "inspect", "refuse_network_file_system"]
 

@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store.sql.connection import read_only_connection
+from agent_adapter.store.sqlite.connection import read_only_connection
 
 __all__ = ["copy_store"]
 

@@ -13,8 +13,8 @@ from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.store.base import Operation
 from agent_adapter.store.forking import Lock
-from agent_adapter.store.sql.connection import error_code
 from agent_adapter.store.sql.transaction import SqlTransaction
+from agent_adapter.store.sqlite.connection import error_code
 
 __all__ = ["Readers"]
 

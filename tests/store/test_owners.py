@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent_adapter.store import MemoryStore
-from agent_adapter.store.sql.epochs import Epoch
-from agent_adapter.store.sql.sqlite import SqliteStore
+from agent_adapter.store.sqlite import SqliteStore
+from agent_adapter.store.sqlite.owners import Epoch
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
-from agent_adapter.store.heap import Heap
+from agent_adapter.store.memory.table import MemoryTable
 from agent_adapter.store.pruning import OF_A_RUN
 
 __all__ = ["IdleRuns"]
@@ -22,10 +22,10 @@ class IdleRuns:
     its age. Labels of threads are kept: a thread outlives its runs.
     """
 
-    __slots__ = ("_cache_swept_at", "_heaps", "_last", "_most", "_seconds", "_since_sweep")
+    __slots__ = ("_cache_swept_at", "_last", "_most", "_seconds", "_since_sweep", "_tables")
 
-    def __init__(self, heaps: Mapping[str, Heap], *, most: int, seconds: float) -> None:
-        self._heaps = heaps
+    def __init__(self, tables: Mapping[str, MemoryTable], *, most: int, seconds: float) -> None:
+        self._tables = tables
         self._most = most
         self._seconds = seconds
         self._last: OrderedDict[str, float] = OrderedDict()
@@ -57,13 +57,13 @@ class IdleRuns:
             self._forget(run_id)
         if abs(now - self._cache_swept_at) > _CACHE_SECONDS:
             self._cache_swept_at = now
-            _drop(self._heaps["cache"], {"expires_at <": now})
+            _drop(self._tables["cache"], {"expires_at <": now})
 
     def _is_held(self, run_id: str) -> bool:
-        calls = self._heaps["calls"].find({"run_id": run_id})
+        calls = self._tables["calls"].find({"run_id": run_id})
         if any(row["state"] == "open" for _, row in calls):
             return True
-        approvals = self._heaps["approvals"]
+        approvals = self._tables["approvals"]
         if not approvals.rows:
             return False
         found = approvals.find({"run_id": run_id})
@@ -71,14 +71,14 @@ class IdleRuns:
 
     def _forget(self, run_id: str) -> None:
         for name in OF_A_RUN:
-            _drop(self._heaps[name], {"run_id": run_id})
-        _drop(self._heaps["taints"], {"scope": f"run:{run_id}"})
-        for key, _ in self._heaps["approvals"].find({"run_id": run_id}):
-            _drop(self._heaps["votes"], {"approval_id": key})
-            self._heaps["approvals"].remove(key)
+            _drop(self._tables[name], {"run_id": run_id})
+        _drop(self._tables["taints"], {"scope": f"run:{run_id}"})
+        for key, _ in self._tables["approvals"].find({"run_id": run_id}):
+            _drop(self._tables["votes"], {"approval_id": key})
+            self._tables["approvals"].remove(key)
 
 
-def _drop(heap: Heap, where: dict[str, object]) -> None:
-    if heap.rows:
-        for key, _ in heap.find(where):
-            heap.remove(key)
+def _drop(table: MemoryTable, where: dict[str, object]) -> None:
+    if table.rows:
+        for key, _ in table.find(where):
+            table.remove(key)

@@ -9,10 +9,10 @@ from typing import Any
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Condition, Row
 from agent_adapter.store.conditions import Term, check_columns, listed, refuse_none, term
-from agent_adapter.store.ordered import OrderedIndex, place_of
+from agent_adapter.store.memory.ordered import OrderedIndex, place_of
 from agent_adapter.store.tables import Table
 
-__all__ = ["Heap"]
+__all__ = ["MemoryTable"]
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": eq,
@@ -97,7 +97,7 @@ class _Walk:
         return self._index.walk(wanted, descending=descending, above=above, below=below)
 
 
-class Heap:
+class MemoryTable:
     """The rows of one table; every row that comes in or goes out is a copy."""
 
     __slots__ = (

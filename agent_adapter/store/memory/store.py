@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.store.base import Condition, Operation, Row
-from agent_adapter.store.eviction import IdleRuns
 from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
-from agent_adapter.store.heap import Heap
+from agent_adapter.store.memory.eviction import IdleRuns
+from agent_adapter.store.memory.table import MemoryTable
 from agent_adapter.store.tables import TABLES
 
-__all__ = ["MemoryStore"]
+__all__ = ["MemoryStore", "open_memory"]
 
 T = TypeVar("T")
 
@@ -30,58 +30,58 @@ _RUN_SECONDS = 3600.0
 _log = logging.getLogger("agent_adapter.store")
 
 
-class _Heaps(dict[str, Heap]):
-    def __missing__(self, name: str) -> Heap:
+class _Tables(dict[str, MemoryTable]):
+    def __missing__(self, name: str) -> MemoryTable:
         raise StoreError(f"no table {name!r}; there are {', '.join(self)}")
 
 
 class _MemoryTransaction:
     """The tables inside one operation; what it changed is noted, to be taken back if it raises."""
 
-    __slots__ = ("_heaps", "_idle", "_run_tables", "epoch", "key", "memo", "now", "undo")
+    __slots__ = ("_idle", "_run_tables", "_tables", "epoch", "key", "memo", "now", "undo")
 
-    def __init__(self, heaps: _Heaps, idle: IdleRuns, epoch: str, key: bytes) -> None:
-        self._heaps = heaps
+    def __init__(self, tables: _Tables, idle: IdleRuns, epoch: str, key: bytes) -> None:
+        self._tables = tables
         self._idle = idle
         self._run_tables = frozenset(
             name
-            for name, heap in heaps.items()
-            if any(column.name == "run_id" for column in heap.declared.columns)
+            for name, stored in tables.items()
+            if any(column.name == "run_id" for column in stored.declared.columns)
         )
-        self.undo: list[tuple[Heap, Any, Row | None]] = []
+        self.undo: list[tuple[MemoryTable, Any, Row | None]] = []
         self.memo: dict[str, Row] = {}
         self.now = 0.0
         self.epoch = epoch
         self.key = key
 
     def get(self, table: str, *key: Any) -> Row | None:
-        heap = self._heaps[table]
-        if len(key) != heap.key_width:
-            raise StoreError(f"the key of {table!r} is ({', '.join(heap.declared.key)})")
-        row = heap.rows.get(key[0] if heap.key_width == 1 else key)
+        stored = self._tables[table]
+        if len(key) != stored.key_width:
+            raise StoreError(f"the key of {table!r} is ({', '.join(stored.declared.key)})")
+        row = stored.rows.get(key[0] if stored.key_width == 1 else key)
         return None if row is None else row.copy()
 
     def insert(self, table: str, row: Row) -> bool:
-        heap = self._heaps[table]
-        full = heap.whole(row)
-        key = heap.key_of(full)
-        if key is None or (heap.key_width > 1 and None in key):
-            raise StoreError(f"a row of {table!r} needs all of ({', '.join(heap.declared.key)})")
-        if key in heap.rows:
+        stored = self._tables[table]
+        full = stored.whole(row)
+        key = stored.key_of(full)
+        if key is None or (stored.key_width > 1 and None in key):
+            raise StoreError(f"a row of {table!r} needs all of ({', '.join(stored.declared.key)})")
+        if key in stored.rows:
             return False
-        heap.put(key, full)
-        self.undo.append((heap, key, None))
+        stored.put(key, full)
+        self.undo.append((stored, key, None))
         if table in self._run_tables and full["run_id"] is not None:
             self._idle.touch(full["run_id"], self.now)
         return True
 
     def update(self, table: str, where: Condition, values: Row) -> int:
-        heap = self._heaps[table]
-        values = heap.checked(values)
-        found = heap.find(where)
+        stored = self._tables[table]
+        values = stored.checked(values)
+        found = stored.find(where)
         for key, row in found:
-            self.undo.append((heap, key, row))
-            heap.put(key, {**row, **values})
+            self.undo.append((stored, key, row))
+            stored.put(key, {**row, **values})
         if found and table in self._run_tables:
             run_id = found[0][1]["run_id"]
             if run_id is not None:
@@ -89,11 +89,11 @@ class _MemoryTransaction:
         return len(found)
 
     def delete(self, table: str, where: Condition) -> int:
-        heap = self._heaps[table]
-        found = heap.find(where)
+        stored = self._tables[table]
+        found = stored.find(where)
         for key, row in found:
-            self.undo.append((heap, key, row))
-            heap.remove(key)
+            self.undo.append((stored, key, row))
+            stored.remove(key)
         return len(found)
 
     def select(
@@ -105,32 +105,32 @@ class _MemoryTransaction:
         descending: bool = False,
         limit: int | None = None,
     ) -> list[Row]:
-        heap = self._heaps[table]
+        stored = self._tables[table]
         if limit is not None and order_by and (isinstance(order_by, str) or len(order_by) == 1):
             by = order_by if isinstance(order_by, str) else order_by[0]
-            first = heap.first(where or {}, by, limit, descending=descending)
+            first = stored.first(where or {}, by, limit, descending=descending)
             if first is not None:
                 return [row.copy() for _, row in first]
-        found = heap.find(where)
+        found = stored.find(where)
         if order_by:
-            found = heap.ordered(found, order_by, descending=descending)
+            found = stored.ordered(found, order_by, descending=descending)
         if limit is not None:
             found = found[:limit]
         return [row.copy() for _, row in found]
 
     def count(self, table: str, where: Condition | None = None) -> int:
-        heap = self._heaps[table]
-        return len(heap.find(where)) if where else len(heap.rows)
+        stored = self._tables[table]
+        return len(stored.find(where)) if where else len(stored.rows)
 
     def is_live(self, epoch: str) -> bool:
         return epoch == self.epoch
 
     def roll_back(self) -> None:
-        for heap, key, old in reversed(self.undo):
+        for stored, key, old in reversed(self.undo):
             if old is None:
-                heap.remove(key)
+                stored.remove(key)
             else:
-                heap.put(key, old)
+                stored.put(key, old)
         self.undo.clear()
 
 
@@ -152,9 +152,9 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._held: list[Lock] = []
         self._posted: deque[tuple[Operation[Any], float]] = deque()
-        self._heaps = _Heaps((table.name, Heap(table)) for table in TABLES)
-        self._idle = IdleRuns(self._heaps, most=_RUN_LIMIT, seconds=_RUN_SECONDS)
-        self._tx = _MemoryTransaction(self._heaps, self._idle, _new_epoch(), self.key)
+        self._tables = _Tables((table.name, MemoryTable(table)) for table in TABLES)
+        self._idle = IdleRuns(self._tables, most=_RUN_LIMIT, seconds=_RUN_SECONDS)
+        self._tx = _MemoryTransaction(self._tables, self._idle, _new_epoch(), self.key)
         self._busy = False
         self._closed = False
         watch_forks(self)
@@ -200,7 +200,7 @@ class MemoryStore:
             self._drain()
             self._closed = True
             for table in TABLES:
-                self._heaps[table.name] = Heap(table)
+                self._tables[table.name] = MemoryTable(table)
 
     def _drain(self, most: int | None = None) -> None:
         """Run what is posted, oldest first: all of it, or a few at a time where nobody waits."""
@@ -247,6 +247,13 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._held = []
         self._tx.epoch = _new_epoch()
+
+
+def open_memory(url: str, *, clock: Clock = time.time, key: bytes | None = None) -> MemoryStore:
+    """A fresh store; `StoreError` for a URL that names one, since none can be found again."""
+    if url != "memory://":
+        raise StoreError(f"{url}: a memory store has no name; write memory://")
+    return MemoryStore(clock=clock, key=key)
 
 
 def _closed() -> StoreError:

@@ -19,25 +19,25 @@ from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.store.base import Operation
 from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
-from agent_adapter.store.sql.connection import (
+from agent_adapter.store.sql.revisions import HEAD
+from agent_adapter.store.sql.transaction import SqlTransaction
+from agent_adapter.store.sqlite.connection import (
     begin_immediate,
     read_only_connection,
     sqlite_statements,
     writing_connection,
 )
-from agent_adapter.store.sql.epochs import Epoch, opening_lock
-from agent_adapter.store.sql.inspection import inspect
-from agent_adapter.store.sql.keyfile import (
+from agent_adapter.store.sqlite.inspection import inspect
+from agent_adapter.store.sqlite.keyfile import (
     checked_key,
     file_key,
     is_marked,
     mark_key,
     refuse_other_key,
 )
-from agent_adapter.store.sql.readers import Readers
-from agent_adapter.store.sql.revisions import HEAD
-from agent_adapter.store.sql.transaction import SqlTransaction
-from agent_adapter.store.sql.writer import Writer
+from agent_adapter.store.sqlite.owners import Epoch, opening_lock
+from agent_adapter.store.sqlite.readers import Readers
+from agent_adapter.store.sqlite.writer import Writer
 
 __all__ = ["SqliteStore", "sqlite_path"]
 
@@ -125,7 +125,7 @@ class SqliteStore:
             connection = writing_connection(self.path, create=True)
             with contextlib.closing(connection):
                 if found != HEAD:
-                    from agent_adapter.store.sql.migrate import migrate
+                    from agent_adapter.store.sqlite.migrate import migrate
 
                     migrate(connection)
                 self._check(connection, key)
