@@ -13,7 +13,7 @@ __all__ = ["command"]
 
 def command(as_json: AsJson = False) -> int:
     """List the integrations, the installed versions, and what installs the missing ones."""
-    from agent_adapter.integrations.survey import survey
+    from agent_adapter.integrations.installed import survey
 
     rows = [asdict(line) for line in survey()]
     if as_json:

@@ -14,7 +14,7 @@ from agent_adapter.console.pages import Console, page
 from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations.survey import survey
+from agent_adapter.integrations.installed import survey
 from agent_adapter.store import queries
 from agent_adapter.store.base import Transaction
 

@@ -18,16 +18,16 @@ from agent_adapter.core.extras import check_installed
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
-from agent_adapter.integrations._anthropic_wire import calls_of, result_of, tool_of
-from agent_adapter.integrations._provider_calls import (
+from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.imports import imported
+from agent_adapter.integrations.wires.anthropic import calls_of, result_of, tool_of
+from agent_adapter.integrations.wires.calls import (
     Desk,
     arguments_of,
     field,
     run_of,
     settled,
 )
-from agent_adapter.integrations._provider_import import imported
-from agent_adapter.integrations.base import IntegrationBase
 
 if TYPE_CHECKING:
     from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool

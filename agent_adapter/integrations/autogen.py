@@ -26,8 +26,8 @@ from agent_adapter.core.results import plain_result
 from agent_adapter.core.schema.dialects import inlined
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.defaults import runner_for
-from agent_adapter.integrations._surface import check_surface
 from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.requirements import check_surface
 
 if TYPE_CHECKING:
     from autogen_core.tools import BaseTool

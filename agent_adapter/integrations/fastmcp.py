@@ -11,15 +11,15 @@ from agent_adapter.core.errors import ToolFailed
 from agent_adapter.core.policy import fitting_name
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
-from agent_adapter.integrations._mcp_calls import (
+from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.requirements import check_surface
+from agent_adapter.integrations.wires.mcp import (
     answered,
     bind,
     new_session_id,
     session_of,
     value_of,
 )
-from agent_adapter.integrations._surface import check_surface
-from agent_adapter.integrations.base import IntegrationBase
 
 if TYPE_CHECKING:
     from fastmcp.tools import Tool

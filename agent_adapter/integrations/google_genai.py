@@ -10,9 +10,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.extras import check_installed
-from agent_adapter.integrations._gemini_wire import calls_of, declaration_of, part_of, tools_of
-from agent_adapter.integrations._provider_calls import Desk, field, run_of, settled
 from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.wires.calls import Desk, field, run_of, settled
+from agent_adapter.integrations.wires.gemini import calls_of, declaration_of, part_of, tools_of
 
 if TYPE_CHECKING:
     from google.genai.types import FunctionDeclaration, Part, Tool

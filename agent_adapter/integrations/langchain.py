@@ -12,12 +12,12 @@ from agent_adapter.core.errors import MODEL_VISIBLE_ERRORS
 from agent_adapter.core.tool import SPEC_ATTRIBUTE
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
-from agent_adapter.integrations._langchain_bridge import READS, bridge_tool, shown
-from agent_adapter.integrations._langchain_calls import GRANTED, Granted, native_of
-from agent_adapter.integrations._langchain_imports import imported
-from agent_adapter.integrations._langchain_pauses import until_decided
-from agent_adapter.integrations._surface import check_surface, require_port
 from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.langchain_core.calls import GRANTED, Granted, native_of
+from agent_adapter.integrations.langchain_core.export import READS, bridge_tool, shown
+from agent_adapter.integrations.langchain_core.gate import until_decided
+from agent_adapter.integrations.langchain_core.imports import imported
+from agent_adapter.integrations.requirements import check_surface, require_port
 
 if TYPE_CHECKING:
     from langchain.agents.middleware import AgentMiddleware, ToolCallRequest

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.core.errors import IntegrationError
 from agent_adapter.core.extras import check_installed
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations._openai_wire import (
+from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.imports import imported
+from agent_adapter.integrations.wires.calls import Desk, field, run_of, settled
+from agent_adapter.integrations.wires.openai import (
     Api,
     answer_of,
     calls_of,
     meant,
     tool_of,
 )
-from agent_adapter.integrations._provider_calls import Desk, field, run_of, settled
-from agent_adapter.integrations._provider_import import imported
-from agent_adapter.integrations.base import IntegrationBase
 
 if TYPE_CHECKING:
     from openai.lib.responses_tool_runner import AsyncRegisteredFunction, RegisteredFunction

@@ -20,8 +20,8 @@ from ag2.middleware import approval_required
 from ag2.tools.types import FunctionTool
 
 import agent_adapter as aa
-from agent_adapter.integrations import _surface
 from agent_adapter.integrations import ag2 as bridge
+from agent_adapter.integrations import requirements
 from agent_adapter.integrations.ag2 import INTEGRATION, ag2_tool, ag2_tools
 
 from ._ag2_agent import ask, call_event, error_of, results, run, value
@@ -151,7 +151,7 @@ def test_a_release_without_a_name_we_read_is_refused(monkeypatch: pytest.MonkeyP
 def test_a_module_we_read_may_not_be_missing() -> None:
     """A module that is gone is named like any other name."""
     with pytest.raises(aa.IntegrationError, match=r"has no ag2\.no_such_module"):
-        _surface.check_surface("ag2", "ag2", [("ag2.no_such_module", ())])
+        requirements.check_surface("ag2", "ag2", [("ag2.no_such_module", ())])
 
 
 def test_an_ag2_outside_of_the_range_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_an_ag2_outside_of_the_range_is_refused(monkeypatch: pytest.MonkeyPatch)
     def refuse(extra: str, roots: Any) -> None:
         raise aa.IntegrationError(f"{extra} 0.10.1 is outside >=1.2,<2")
 
-    monkeypatch.setattr(_surface, "check_installed", refuse)
+    monkeypatch.setattr(requirements, "check_installed", refuse)
     bridge._check_ag2.cache_clear()
     with pytest.raises(aa.IntegrationError, match=r"0\.10\.1"):
         ag2_tool(Shop().registry.get("refund"))

@@ -16,12 +16,12 @@ from agno.run.requirement import RunRequirement
 from agno.team import Team
 
 import agent_adapter as aa
-from agent_adapter.integrations._agno_pauses import PASSED
 from agent_adapter.integrations.agno import (
     agno_function,
     agno_functions,
     resolve_requirements,
 )
+from agent_adapter.integrations.agno.gate import PASSED
 
 from ._agno_agent import agent_of, error_of, settled, shown
 from ._agno_model import ScriptedModel

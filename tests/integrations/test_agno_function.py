@@ -16,8 +16,8 @@ from agno.exceptions import StopAgentRun
 from agno.tools.function import Function, FunctionCall
 
 import agent_adapter as aa
-from agent_adapter.integrations import _surface
 from agent_adapter.integrations import agno as bridge
+from agent_adapter.integrations import requirements
 from agent_adapter.integrations.agno import INTEGRATION, agno_function, agno_functions
 
 from ._agno_agent import agent_of, error_of, failed, offered, shown
@@ -117,7 +117,7 @@ def test_an_agno_outside_of_the_range_is_refused(monkeypatch: pytest.MonkeyPatch
     def refuse(extra: str, roots: Any) -> None:
         raise aa.IntegrationError(f"{extra} 2.0 is outside >=3.1,<4")
 
-    monkeypatch.setattr(_surface, "check_installed", refuse)
+    monkeypatch.setattr(requirements, "check_installed", refuse)
     bridge._check_agno.cache_clear()
     with pytest.raises(aa.IntegrationError, match=r"outside"):
         agno_function(Shop().registry.get("refund"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
@@ -27,14 +28,19 @@ WITHOUT_IMPORT = {
 WITHOUT_EXTRA = {"generic": "it needs no package; its clients bring their own"}
 """Integrations without an extra, and why."""
 
-SHARED = {"base", "discovery", "survey"}
-"""Public modules that are no integration."""
+SHARED = {"base", "discovery", "imports", "installed", "langchain_core", "requirements", "wires"}
+"""Modules and folders that integrations share."""
 
 
 def names() -> list[str]:
-    """Every public module that is an integration, and every entry point."""
-    modules = {path.stem for path in PACKAGE.glob("[!_]*.py")} - SHARED
+    """Every module or folder that is an integration, and every entry point."""
+    modules = {module.name for module in pkgutil.iter_modules([str(PACKAGE)])} - SHARED
     return sorted(modules | set(PROJECT["entry-points"]["agent_adapter.integrations"]))
+
+
+def _is_module(name: str) -> bool:
+    """Whether `name` is one file or one folder, and not both."""
+    return (PACKAGE / f"{name}.py").is_file() != (PACKAGE / name / "__init__.py").is_file()
 
 
 def _says(path: str, text: str) -> bool:
@@ -44,7 +50,6 @@ def _says(path: str, text: str) -> bool:
 def lacking(name: str) -> list[str]:
     """The parts that the integration `name` lacks."""
     files = {
-        "module": PACKAGE / f"{name}.py",
         "contract test": ROOT / "tests" / "integrations" / f"test_{name}_contract.py",
         "example": ROOT / "examples" / f"{name}_tools.py",
         "page": ROOT / "docs" / "integrations" / f"{name}.md",
@@ -52,6 +57,7 @@ def lacking(name: str) -> list[str]:
     missing = [part for part, path in files.items() if not path.is_file()]
     entries = PROJECT["entry-points"]["agent_adapter.integrations"]
     claims = {
+        "module or folder": _is_module(name),
         "extra": name.replace("_", "-") in PROJECT["optional-dependencies"]
         or name in WITHOUT_EXTRA,
         "entry point": entries.get(name) == f"agent_adapter.integrations.{name}:INTEGRATION",
@@ -76,13 +82,13 @@ def _noted(name: str) -> bool:
 
 @pytest.mark.parametrize("name", names())
 def test_integration_lacks_nothing(name: str) -> None:
-    """Module, extra, entry point, contract test, example, page, change note, importer."""
+    """Module or folder, extra, entry point, contract test, example, page, change note, importer."""
     assert lacking(name) == []
 
 
 def test_lacking_names_what_is_not_there() -> None:
     """An integration of which there is nothing lacks everything."""
-    assert {"module", "extra", "entry point", "example", "page", "discovery"} <= set(
+    assert {"module or folder", "extra", "entry point", "example", "page", "discovery"} <= set(
         lacking("nothing-of-the-kind")
     )
 
@@ -103,7 +109,9 @@ def test_integration_names_itself(name: str) -> None:
     assert bool(integration.requires) == (name not in WITHOUT_EXTRA)
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
+)
 def test_module_is_small(path: Path) -> None:
     """No module of an integration passes 300 lines."""
     assert len(path.read_text().splitlines()) <= 300

@@ -387,7 +387,7 @@ async def test_a_server_s_question_goes_to_the_user() -> None:
 
 
 def _answering(ask: Any) -> Any:
-    from agent_adapter.integrations._mcp_import import _elicitation
+    from agent_adapter.integrations.mcp.imports import _elicitation
 
     return _elicitation("tailor", ask)
 

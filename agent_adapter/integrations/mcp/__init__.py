@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.core.context import ToolContext
 from agent_adapter.exec.approval.binding import visible
 from agent_adapter.exec.defaults import runner_for
-from agent_adapter.integrations._mcp_calls import (
+from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.mcp.imports import (
+    ElicitationQuestion,
+    import_tools,
+    imported,
+    look_at,
+)
+from agent_adapter.integrations.mcp.pins import ToolPins
+from agent_adapter.integrations.mcp.serving import (
+    StaticTokens,
+    mcp_http_app,
+    serve_http,
+    serve_stdio,
+)
+from agent_adapter.integrations.requirements import check_surface
+from agent_adapter.integrations.wires.mcp import (
     Answer,
     answered,
     bind,
     new_session_id,
     session_of,
 )
-from agent_adapter.integrations._mcp_import import (
-    ElicitationQuestion,
-    import_tools,
-    imported,
-    look_at,
-)
-from agent_adapter.integrations._mcp_pins import ToolPins
-from agent_adapter.integrations._mcp_serving import (
-    StaticTokens,
-    mcp_http_app,
-    serve_http,
-    serve_stdio,
-)
-from agent_adapter.integrations._surface import check_surface
-from agent_adapter.integrations.base import IntegrationBase
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent_adapter.core.schema.providers import anthropic
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations._provider_calls import Answer, ProviderCall, adapted, field
+from agent_adapter.integrations.wires.calls import Answer, ProviderCall, adapted, field
 
 __all__ = ["calls_of", "result_of", "tool_of"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from agent_adapter.core.errors import IntegrationError
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations import _openai_wire
-from agent_adapter.integrations._loop_turn import Piece, Turn
-from agent_adapter.integrations._provider_calls import Answer, Mended, ProviderCall, field
+from agent_adapter.integrations.wires import openai
+from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, field
+from agent_adapter.integrations.wires.protocol import Piece, Turn
 
 __all__ = ["Chat", "Responses"]
 
@@ -21,11 +21,11 @@ class Chat:
     """OpenAI's Chat Completions."""
 
     client: Any
-    mend: Mended | None = _openai_wire.meant
+    mend: Mended | None = openai.meant
 
     def tools(self, specs: Iterable[ToolSpec]) -> Any:
         """Function dictionaries."""
-        return [_openai_wire.tool_of(spec, "chat", False) for spec in specs]
+        return [openai.tool_of(spec, "chat", False) for spec in specs]
 
     def opening(self, prompt: str) -> list[Any]:
         """One message of the user."""
@@ -41,7 +41,7 @@ class Chat:
             message = await self._streamed(request, piece)
         return Turn(
             said=[message],
-            calls=_openai_wire.calls_of(message)[1],
+            calls=openai.calls_of(message)[1],
             text=message.get("content") or "",
             response=response,
         )
@@ -60,14 +60,14 @@ class Chat:
 
     def answers(self, answers: Sequence[Answer]) -> list[Any]:
         """Tool messages."""
-        return [_openai_wire.answer_of(answer, "chat") for answer in answers]
+        return [openai.answer_of(answer, "chat") for answer in answers]
 
     def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
         """The calls of the last assistant message without a tool message behind it."""
         answered = set()
         for message in reversed(messages):
             if field(message, "role") != "tool":
-                calls = _openai_wire.calls_of(message)[1]
+                calls = openai.calls_of(message)[1]
                 return [call for call in calls if call.call_id not in answered]
             answered.add(field(message, "tool_call_id"))
         return []
@@ -95,11 +95,11 @@ class Responses:
     """OpenAI's Responses; the whole conversation is sent each time."""
 
     client: Any
-    mend: Mended | None = _openai_wire.meant
+    mend: Mended | None = openai.meant
 
     def tools(self, specs: Iterable[ToolSpec]) -> Any:
         """Function dictionaries."""
-        return [_openai_wire.tool_of(spec, "responses", False) for spec in specs]
+        return [openai.tool_of(spec, "responses", False) for spec in specs]
 
     def opening(self, prompt: str) -> list[Any]:
         """One message of the user."""
@@ -115,7 +115,7 @@ class Responses:
             response = await self._streamed(wanted, piece)
         return Turn(
             said=[item.model_dump(mode="json", exclude_none=True) for item in response.output],
-            calls=_openai_wire.calls_of(response)[1],
+            calls=openai.calls_of(response)[1],
             text=response.output_text,
             response=response,
         )
@@ -136,8 +136,8 @@ class Responses:
 
     def answers(self, answers: Sequence[Answer]) -> list[Any]:
         """Function call outputs."""
-        return [_openai_wire.answer_of(answer, "responses") for answer in answers]
+        return [openai.answer_of(answer, "responses") for answer in answers]
 
     def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
         """The function calls without an output."""
-        return _openai_wire.open_items(messages)
+        return openai.open_items(messages)

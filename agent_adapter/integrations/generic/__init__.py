@@ -16,11 +16,11 @@ from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
 from agent_adapter.exec.ids import new_id
-from agent_adapter.integrations._loop_turn import Turn, Wire
-from agent_adapter.integrations._loop_wires import wire_for
-from agent_adapter.integrations._provider_calls import Answer, Desk, ProviderCall, settled
-from agent_adapter.integrations._surface import require_port
 from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.generic.clients import wire_for
+from agent_adapter.integrations.requirements import require_port
+from agent_adapter.integrations.wires.calls import Answer, Desk, ProviderCall, settled
+from agent_adapter.integrations.wires.protocol import Turn, Wire
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import ApprovalPort, ToolRunner

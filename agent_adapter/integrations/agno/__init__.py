@@ -20,10 +20,10 @@ from agent_adapter.core.errors import (
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import SPEC_ATTRIBUTE
 from agent_adapter.exec.defaults import runner_for
-from agent_adapter.integrations._agno_calls import as_sent, rewritable
-from agent_adapter.integrations._agno_pauses import EXPORTED_BY, PASSED, resolve_requirements
-from agent_adapter.integrations._surface import check_surface
+from agent_adapter.integrations.agno.calls import as_sent, rewritable
+from agent_adapter.integrations.agno.gate import EXPORTED_BY, PASSED, resolve_requirements
 from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.requirements import check_surface
 
 if TYPE_CHECKING:
     from agno.tools.function import Function, FunctionCall
@@ -124,23 +124,23 @@ class AgnoIntegration(IntegrationBase):
         A function that requires confirmation becomes a tool that our port is asked about. Raises
         `IntegrationError` for what is no function, or runs outside of Agno.
         """
-        from agent_adapter.integrations import _agno_import
+        from agent_adapter.integrations.agno import imports
 
         _check_agno()
-        return _agno_import.imported(native, name=name, **policy)
+        return imports.imported(native, name=name, **policy)
 
     def drives(self, agent: Any) -> bool:
         """Whether `agent` is an `agno.agent.Agent`."""
-        from agent_adapter.integrations import _agno_driver
+        from agent_adapter.integrations.agno import driver
 
-        return _agno_driver.drives(agent)
+        return driver.drives(agent)
 
     async def drive(self, agent: Any, turn: TurnView) -> Reply:
         """One round of an `agno.agent.Agent`; its own tools run through the turn's executor too."""
-        from agent_adapter.integrations import _agno_driver
+        from agent_adapter.integrations.agno import driver
 
         _check_agno()
-        return await _agno_driver.drive(agent, turn)
+        return await driver.drive(agent, turn)
 
 
 INTEGRATION = AgnoIntegration()

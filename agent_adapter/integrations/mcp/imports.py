@@ -14,9 +14,9 @@ from agent_adapter.core.policy import fitting_name
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.approval.binding import visible
-from agent_adapter.integrations._mcp_calls import value_of
-from agent_adapter.integrations._mcp_pins import Definition, ToolPins
-from agent_adapter.integrations._surface import check_surface
+from agent_adapter.integrations.mcp.pins import Definition, ToolPins
+from agent_adapter.integrations.requirements import check_surface
+from agent_adapter.integrations.wires.mcp import value_of
 
 if TYPE_CHECKING:
     from mcp import Client, StdioServerParameters

@@ -17,8 +17,8 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
-from agent_adapter.integrations._agno_calls import CallKey, Held, TokenBook, as_sent, rewritten
-from agent_adapter.integrations._surface import require_port
+from agent_adapter.integrations.agno.calls import CallKey, Held, TokenBook, as_sent, rewritten
+from agent_adapter.integrations.requirements import require_port
 
 if TYPE_CHECKING:
     from agno.models.response import ToolExecution

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.routing import Finish, Handoff
-from agent_adapter.integrations._ag2_events import sendable
+from agent_adapter.integrations.ag2.calls import sendable
 
 if TYPE_CHECKING:
     from ag2.events import ToolCallEvent, ToolResultEvent

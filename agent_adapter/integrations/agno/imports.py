@@ -9,7 +9,7 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import IntegrationError, ToolFailed
 from agent_adapter.core.policy import fitting_name
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations._provider_import import jsonable
+from agent_adapter.integrations.imports import jsonable
 
 __all__ = ["imported"]
 

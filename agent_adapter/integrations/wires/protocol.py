@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations._provider_calls import Answer, Mended, ProviderCall
+from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall
 
 __all__ = ["Piece", "Turn", "Wire"]
 

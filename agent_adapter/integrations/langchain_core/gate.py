@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from agent_adapter.core.errors import ApprovalPending
 
 if TYPE_CHECKING:
-    from agent_adapter.integrations._langchain_calls import Native
+    from agent_adapter.integrations.langchain_core.calls import Native
 
 __all__ = ["APPROVAL", "until_decided"]
 

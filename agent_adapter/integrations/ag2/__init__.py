@@ -15,15 +15,15 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ApprovalPending
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
-from agent_adapter.integrations._ag2_events import (
+from agent_adapter.integrations.ag2.calls import (
     arguments_of,
     bind,
     failure,
     sendable,
     waiting,
 )
-from agent_adapter.integrations._surface import check_surface, require_port
 from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.requirements import check_surface, require_port
 
 if TYPE_CHECKING:
     from ag2.annotations import Context
@@ -131,23 +131,23 @@ class Ag2Integration(IntegrationBase):
         A tool with AG2's own `approval_required` becomes one that our port is asked about.
         Raises `IntegrationError` for what is no function tool.
         """
-        from agent_adapter.integrations import _ag2_import
+        from agent_adapter.integrations.ag2 import imports
 
         _check_ag2()
-        return _ag2_import.imported(native, name=name, **policy)
+        return imports.imported(native, name=name, **policy)
 
     def drives(self, agent: Any) -> bool:
         """Whether `agent` is an `ag2.Agent`."""
-        from agent_adapter.integrations import _ag2_driver
+        from agent_adapter.integrations.ag2 import driver
 
-        return _ag2_driver.drives(agent)
+        return driver.drives(agent)
 
     async def drive(self, agent: Any, turn: TurnView) -> Reply:
         """One round of an `ag2.Agent`; its own tools run through the turn's executor too."""
-        from agent_adapter.integrations import _ag2_driver
+        from agent_adapter.integrations.ag2 import driver
 
         _check_ag2()
-        return await _ag2_driver.drive(agent, turn)
+        return await driver.drive(agent, turn)
 
 
 INTEGRATION = Ag2Integration()

@@ -19,8 +19,8 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import SPEC_ATTRIBUTE
-from agent_adapter.integrations._langchain_calls import GRANTED, Native, native_of
-from agent_adapter.integrations._langchain_pauses import until_decided
+from agent_adapter.integrations.langchain_core.calls import GRANTED, Native, native_of
+from agent_adapter.integrations.langchain_core.gate import until_decided
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner

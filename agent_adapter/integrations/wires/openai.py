@@ -8,7 +8,7 @@ from typing import Any, Literal
 from agent_adapter.core.schema.openai_strict import openai_strict, strict_arguments
 from agent_adapter.core.schema.providers import openai
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations._provider_calls import Answer, ProviderCall, adapted, field
+from agent_adapter.integrations.wires.calls import Answer, ProviderCall, adapted, field
 
 __all__ = ["Api", "answer_of", "call_of_item", "calls_of", "meant", "open_items", "tool_of"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from agent_adapter.core.schema.providers import gemini
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
-from agent_adapter.integrations._provider_calls import Answer, ProviderCall, adapted, field
+from agent_adapter.integrations.wires.calls import Answer, ProviderCall, adapted, field
 
 __all__ = ["calls_of", "declaration_of", "part_of", "tools_of"]
 

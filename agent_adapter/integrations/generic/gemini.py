@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations import _gemini_wire
-from agent_adapter.integrations._loop_turn import Piece, Turn
-from agent_adapter.integrations._provider_calls import Answer, Mended, ProviderCall, field
+from agent_adapter.integrations.wires import gemini
+from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, field
+from agent_adapter.integrations.wires.protocol import Piece, Turn
 
 __all__ = ["Contents"]
 
@@ -24,7 +24,7 @@ class Contents:
 
     def tools(self, specs: Iterable[ToolSpec]) -> Any:
         """Declarations in one `Tool`."""
-        return _gemini_wire.tools_of(specs)
+        return gemini.tools_of(specs)
 
     def opening(self, prompt: str) -> list[Any]:
         """One content of the user."""
@@ -64,7 +64,7 @@ class Contents:
 
     def answers(self, answers: Sequence[Answer]) -> list[Any]:
         """One content of the user with every function response."""
-        parts = [_part(_gemini_wire.part_of(answer)) for answer in answers]
+        parts = [_part(gemini.part_of(answer)) for answer in answers]
         return [{"role": "user", "parts": parts}]
 
     def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
@@ -80,7 +80,7 @@ def _calls_at(place: int, parts: Iterable[Any]) -> list[ProviderCall]:
 
     So they keep their names when the conversation is gone on with.
     """
-    return _gemini_wire.calls_of({"parts": parts, "response_id": f"content_{place}"})
+    return gemini.calls_of({"parts": parts, "response_id": f"content_{place}"})
 
 
 def _parts_of(response: Any) -> list[Any]:

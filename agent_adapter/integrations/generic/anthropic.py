@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations import _anthropic_wire
-from agent_adapter.integrations._loop_turn import Piece, Turn
-from agent_adapter.integrations._provider_calls import Answer, Mended, ProviderCall, field
+from agent_adapter.integrations.wires import anthropic
+from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, field
+from agent_adapter.integrations.wires.protocol import Piece, Turn
 
 __all__ = ["Messages"]
 
@@ -23,7 +23,7 @@ class Messages:
 
     def tools(self, specs: Iterable[ToolSpec]) -> Any:
         """Tool dictionaries."""
-        return [_anthropic_wire.tool_of(spec) for spec in specs]
+        return [anthropic.tool_of(spec) for spec in specs]
 
     def opening(self, prompt: str) -> list[Any]:
         """One message of the user."""
@@ -42,7 +42,7 @@ class Messages:
         content = [_sent_back(block) for block in message.content]
         return Turn(
             said=[{"role": "assistant", "content": content}] if content else [],
-            calls=_anthropic_wire.calls_of(message),
+            calls=anthropic.calls_of(message),
             text="".join(block.text for block in message.content if block.type == "text"),
             response=message,
             goes_on=message.stop_reason == "pause_turn",
@@ -50,12 +50,12 @@ class Messages:
 
     def answers(self, answers: Sequence[Answer]) -> list[Any]:
         """One message of the user with every result."""
-        return [{"role": "user", "content": [_anthropic_wire.result_of(item) for item in answers]}]
+        return [{"role": "user", "content": [anthropic.result_of(item) for item in answers]}]
 
     def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
         """The calls of the last message, if it is the assistant's."""
         last = messages[-1] if messages else None
-        return _anthropic_wire.calls_of(last) if field(last, "role") == "assistant" else []
+        return anthropic.calls_of(last) if field(last, "role") == "assistant" else []
 
 
 def _sent_back(block: Any) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.core.context import ToolContext
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
-from agent_adapter.integrations._langchain_bridge import READS, bridge_tool
-from agent_adapter.integrations._langchain_calls import native_of
-from agent_adapter.integrations._langchain_imports import imported
-from agent_adapter.integrations._langchain_pauses import APPROVAL
-from agent_adapter.integrations._surface import check_surface, require_port
 from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.langchain_core.calls import native_of
+from agent_adapter.integrations.langchain_core.export import READS, bridge_tool
+from agent_adapter.integrations.langchain_core.gate import APPROVAL
+from agent_adapter.integrations.langchain_core.imports import imported
+from agent_adapter.integrations.requirements import check_surface, require_port
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -130,16 +130,16 @@ class LangGraphIntegration(IntegrationBase):
 
     def drives(self, agent: Any) -> bool:
         """Whether `agent` is a compiled graph; what LangChain's `create_agent` gives is one."""
-        from agent_adapter.integrations import _langgraph_driver
+        from agent_adapter.integrations.langgraph import driver
 
-        return _langgraph_driver.drives(agent)
+        return driver.drives(agent)
 
     async def drive(self, agent: Any, turn: TurnView) -> Reply:
         """One round of a compiled graph whose state has `messages`."""
-        from agent_adapter.integrations import _langgraph_driver
+        from agent_adapter.integrations.langgraph import driver
 
         _check_langgraph()
-        return await _langgraph_driver.drive(agent, turn)
+        return await driver.drive(agent, turn)
 
     def import_tool(self, native: Any, **policy: Any) -> ToolSpec:
         """A LangChain tool as a spec; untrusted and egress unless `policy` says otherwise."""

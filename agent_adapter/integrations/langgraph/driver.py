@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.core.errors import IntegrationError
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall
-from agent_adapter.integrations._langchain_calls import told_apart
-from agent_adapter.integrations._langchain_pauses import APPROVAL
+from agent_adapter.integrations.langchain_core.calls import told_apart
+from agent_adapter.integrations.langchain_core.gate import APPROVAL
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import TurnView

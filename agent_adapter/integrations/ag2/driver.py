@@ -15,14 +15,14 @@ from agent_adapter.core.policy import fitting_name
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall
-from agent_adapter.integrations._ag2_events import (
+from agent_adapter.integrations.ag2 import ag2_tool
+from agent_adapter.integrations.ag2.calls import (
     arguments_of,
     bind,
     failure,
     waiting,
 )
-from agent_adapter.integrations._ag2_results import event_of, routing_of, value_of
-from agent_adapter.integrations.ag2 import ag2_tool
+from agent_adapter.integrations.ag2.results import event_of, routing_of, value_of
 
 if TYPE_CHECKING:
     from ag2.annotations import Context

@@ -26,7 +26,7 @@ from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall
 from agent_adapter.integrations import agno as bridge
-from agent_adapter.integrations._agno_calls import text_of
+from agent_adapter.integrations.agno.calls import text_of
 
 if TYPE_CHECKING:
     from agno.models.message import Message

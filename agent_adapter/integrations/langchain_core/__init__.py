@@ -1,0 +1,1 @@
+"""What the LangChain and LangGraph integrations share: both build on `langchain-core`."""

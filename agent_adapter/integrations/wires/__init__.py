@@ -1,0 +1,1 @@
+"""Message forms of model providers and of MCP: tools, calls and answers as they travel."""
