@@ -45,9 +45,10 @@ def test_version_is_the_distribution_s() -> None:
 
 @pytest.mark.parametrize("name", _integrations())
 def test_integration_is_whole(name: str) -> None:
-    """An integration has a module, extra, entry point, contract test, example and page."""
+    """An integration has a module or folder, extra, entry point, contract test, example and page."""
+    places = (f"{name}.py", f"{name}/__init__.py")
+    [_] = [place for place in places if (ROOT / "agent_adapter/integrations" / place).is_file()]
     wanted = [
-        f"agent_adapter/integrations/{name}.py",
         f"tests/integrations/test_{name}_contract.py",
         f"examples/{name}_tools.py",
         f"docs/integrations/{name}.md",
