@@ -45,7 +45,7 @@ def test_version_is_the_distribution_s() -> None:
 
 @pytest.mark.parametrize("name", _integrations())
 def test_integration_is_whole(name: str) -> None:
-    """An integration has a module or folder, extra, entry point, contract test, example and page."""
+    """An integration has its module or folder, extra, entry point, test, example and page."""
     places = (f"{name}.py", f"{name}/__init__.py")
     [_] = [place for place in places if (ROOT / "agent_adapter/integrations" / place).is_file()]
     wanted = [
