@@ -11,7 +11,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from agent_adapter.core.errors import ProtocolError
 
-__all__ = ["STRICT", "record_from_dict", "record_to_dict"]
+__all__ = ["STRICT", "problems", "record_from_dict", "record_to_dict"]
+
+_MOST = 10
 
 STRICT = ConfigDict(extra="forbid")
 """Set as a record's `__pydantic_config__`: unknown fields are refused."""
@@ -31,11 +33,20 @@ def record_from_dict(cls: type[T], data: Mapping[str, Any]) -> T:
     try:
         return cast(T, _reader(cls).validate_python(dict(data)))
     except ValidationError as exc:
-        problems = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or cls.__name__}: {item['msg']}"
-            for item in exc.errors(include_url=False, include_input=False, include_context=False)
-        )
-        raise ProtocolError(f"not a {cls.__name__}: {problems}") from None
+        raise ProtocolError(f"not a {cls.__name__}: {problems(exc, cls.__name__)}") from None
+
+
+def problems(error: ValidationError, whole: str) -> str:
+    """The fields and problems of foreign data, the first ten; `whole` stands for the data itself.
+
+    No value is quoted: it may be a secret, or a megabyte.
+    """
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    lines = [
+        f"{'.'.join(map(str, item['loc'])) or whole:.200}: {item['msg']:.300}"
+        for item in found[:_MOST]
+    ]
+    return "; ".join([*lines, *([f"and {len(found) - _MOST} more"] if len(found) > _MOST else [])])
 
 
 def _reader(cls: type[Any]) -> TypeAdapter[Any]:

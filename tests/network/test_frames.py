@@ -65,12 +65,21 @@ def test_long_frames_go_in_parts(text: str) -> None:
         ("{", "one JSON object"),
         ("[" * 100_000, "one JSON object"),
         ("[]", "not list"),
-        ('{"kind": "bomb"}', "kind is one of hello"),
-        ('{"kind": ["hello"]}', "kind is one of hello"),
-        ('{"kind": "request", "id": 1}', "lacks some of op"),
-        ('{"kind": "request", "id": "1", "op": "x"}', "id of a request frame is a int"),
-        ('{"kind": "request", "id": true, "op": "x"}', "id of a request frame is a int"),
-        ('{"kind": "hello", "version": 1, "instance": "x", "name": "root"}', "has no 'name'"),
+        ('{"kind": "bomb"}', "expected tags: 'hello'"),
+        ('{"kind": ["hello"]}', "not a frame: frame: Input tag"),
+        ('{"kind": "request", "id": 1}', "request.op: Field required"),
+        (
+            '{"kind": "request", "id": "1", "op": "x"}',
+            "request.id: Input",
+        ),
+        (
+            '{"kind": "request", "id": true, "op": "x"}',
+            "request.id: Input",
+        ),
+        (
+            '{"kind": "hello", "version": 1, "instance": "x", "name": "root"}',
+            "hello.name: Extra",
+        ),
     ],
 )
 def test_what_is_no_frame_is_refused(text: str, what: str) -> None:

@@ -16,13 +16,13 @@ from agent_adapter.network.clients.agent_client import AgentClient
 from agent_adapter.network.clients.human_client import HumanClient
 from agent_adapter.network.clients.parked import ParkedTurns, WatchingPort
 from agent_adapter.network.clients.participant import ParticipantClient
-from agent_adapter.network.hub_port import HubTurnPort
+from agent_adapter.network.clients.turn_port import HubTurnPort
 from agent_adapter.network.identity import Passport, Resume
-from agent_adapter.network.links.base import HubLike, Link
+from agent_adapter.network.links.base import Link
+from agent_adapter.network.links.operations import HubLike
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn import TurnPort
 from agent_adapter.network.turns.turn_types import PendingTurn, TurnRef
-from agent_adapter.store import waits
 
 if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor
@@ -177,44 +177,38 @@ class HubClient:
         limit: int = 50,
     ) -> list[Passport]:
         """Participants: those with a capability, of a kind, or whose words match `query`."""
-        far: Any = await self.hub_like()
-        found: list[Passport] = await far.list_agents(
-            capability=capability, query=query, kind=kind, limit=limit
-        )
-        return found
+        hub = await self.hub_like()
+        return await hub.list_agents(capability=capability, query=query, kind=kind, limit=limit)
 
     async def get_resume(self, agent_id: str) -> Resume:
         """What a participant can do."""
-        far: Any = await self.hub_like()
-        found: Resume = await far.get_resume(agent_id)
-        return found
+        hub = await self.hub_like()
+        return await hub.get_resume(agent_id)
 
     async def get_rule(self, agent_id: str) -> Rule:
         """What a participant may do."""
-        far: Any = await self.hub_like()
-        found: Rule = await far.get_rule(agent_id)
-        return found
+        hub = await self.hub_like()
+        return await hub.get_rule(agent_id)
 
     async def get_skill(self, agent_id: str) -> str | None:
         """The page that a participant has published about itself."""
-        far: Any = await self.hub_like()
-        found: str | None = await far.get_skill(agent_id)
-        return found
+        hub = await self.hub_like()
+        return await hub.get_skill(agent_id)
 
     async def set_resume(self, agent_id: str, resume: Resume) -> None:
         """Replace what a participant says it can do."""
-        far: Any = await self.hub_like()
-        await far.set_resume(agent_id, resume)
+        hub = await self.hub_like()
+        await hub.set_resume(agent_id, resume)
 
     async def set_rule(self, agent_id: str, rule: Rule) -> None:
         """Replace what a participant may do."""
-        far: Any = await self.hub_like()
-        await far.set_rule(agent_id, rule)
+        hub = await self.hub_like()
+        await hub.set_rule(agent_id, rule)
 
     async def set_skill(self, agent_id: str, skill_md: str | None) -> None:
         """Replace the page that a participant has published about itself."""
-        far: Any = await self.hub_like()
-        await far.set_skill(agent_id, skill_md)
+        hub = await self.hub_like()
+        await hub.set_skill(agent_id, skill_md)
 
     # --- channels -----------------------------------------------------------------------------
 
@@ -263,8 +257,8 @@ class HubClient:
 
     async def adapter_state(self, channel_id: str) -> Any:
         """The folded state of a channel, as a copy."""
-        far: Any = await self.hub_like()
-        return await far.adapter_state(channel_id)
+        hub = await self.hub_like()
+        return await hub.adapter_state(channel_id)
 
     async def pending_turns_for(self, agent_id: str) -> list[PendingTurn]:
         """Turns of a participant that have not ended."""
@@ -276,9 +270,8 @@ class HubClient:
 
     def adapter_for_metadata(self, metadata: ChannelMetadata) -> ChannelAdapter:
         """The code of a channel's type."""
-        known: Any = getattr(self._hub, "adapters", None) or self._adapters
-        adapter: ChannelAdapter = known.get(metadata.manifest.type, metadata.manifest.version)
-        return adapter
+        known = self._adapters if self._hub is None else self._hub.adapters
+        return known.get(metadata.manifest.type, metadata.manifest.version)
 
     def turn_port(self, ref: TurnRef) -> TurnPort:
         """How the round of a turn of a participant registered here reaches the hub."""
@@ -311,7 +304,7 @@ class HubClient:
         if self._far is None:
             async with self._connecting:
                 if self._far is None:
-                    far: Any = await self._link.connect()
+                    far = await self._link.connect()
                     if self._hub is None:
                         far.adapters = self._adapters
                     self._far = far
@@ -342,12 +335,7 @@ class HubClient:
         return self._hub is not None and self.executor.store is self._hub.store
 
     async def _wake(self, turn_id: str) -> None:
-        if self._hub is None:
-            far: Any = await self.hub_like()
-            await far.wake_turn(turn_id)
-        else:
-            await self._hub.store.write(lambda tx: waits.wake_turn(tx, turn_id))
-            await self._hub.run_due()
+        await (await self.hub_like()).wake_turn(turn_id)
 
     def _drive_of(self, agent: Any) -> Any:
         own = getattr(self._hub, "driver_for", None)

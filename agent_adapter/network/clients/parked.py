@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
 
 from agent_adapter.core.errors import NetworkError
-from agent_adapter.network.hub_port import HubTurnPort
+from agent_adapter.network.clients.turn_port import HubTurnPort
+from agent_adapter.network.links.operations import HubLike
 from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store import waits
 from agent_adapter.store.base import Store
-
-if TYPE_CHECKING:
-    from agent_adapter.network.links.base import HubLike
 
 __all__ = ["ParkedTurns", "WatchingPort"]
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from agent_adapter.core.errors import NetworkError, NotFoundError
 from agent_adapter.flow.envelope import Envelope, visible_to
 from agent_adapter.network.adapters.base import HUB_EVENTS
-
-if TYPE_CHECKING:
-    from agent_adapter.network.links.base import HubLike
+from agent_adapter.network.links.operations import HubLike
 
 __all__ = ["Predicate", "Wakes", "from_elsewhere", "wait_for_event"]
 

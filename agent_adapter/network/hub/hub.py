@@ -24,7 +24,7 @@ from agent_adapter.network.channels.lifecycle import Opening
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
 from agent_adapter.network.channels.snapshot import ChannelSnapshot
 from agent_adapter.network.channels.transaction import Change, HubContext
-from agent_adapter.network.hub import directory, leases
+from agent_adapter.network.hub import directory, leases, tasks
 from agent_adapter.network.hub.admission import Admission, Arbiter, Identity
 from agent_adapter.network.hub.audit import AuditLog
 from agent_adapter.network.hub.channel_service import ChannelService
@@ -33,11 +33,13 @@ from agent_adapter.network.hub.identities import HubIdentities
 from agent_adapter.network.hub.scheduler import HubTime
 from agent_adapter.network.hub.stores import hub_store
 from agent_adapter.network.hub.sweepers import Sweepers
+from agent_adapter.network.hub.tasks import Task
 from agent_adapter.network.hub.turns import HubTurns
 from agent_adapter.network.rules import parse_duration
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.network.turns.dispatcher import Dispatcher
 from agent_adapter.network.turns.turn_types import Receiver, RunTurn, TurnRef
+from agent_adapter.store import waits
 from agent_adapter.store.base import Store, Transaction
 
 __all__ = ["Hub"]
@@ -213,6 +215,52 @@ class Hub(HubIdentities, HubChannels, HubTurns, HubTime):
         """Who runs the turns of that participant here; `None` where nobody does."""
         receiver = self._board.receiver(agent_id)
         return None if receiver is None else receiver.run_turn
+
+    async def wake_turn(self, turn_id: str) -> None:
+        """Make a parked turn due: what it waits for was decided outside this store."""
+        await self.store.write(lambda tx: waits.wake_turn(tx, turn_id))
+        await self.run_due()
+
+    # --- tasks --------------------------------------------------------------------------------
+
+    async def start_task(
+        self, task_id: str, owner_id: str, title: str, channel_id: str | None = None
+    ) -> Task:
+        """Keep a new task; a known `task_id` gives the existing task."""
+        return await self._board.write(
+            lambda tx: tasks.start_task(tx, task_id, owner_id, title, channel_id)
+        )
+
+    async def update_task(
+        self,
+        task_id: str,
+        owner_id: str,
+        *,
+        state: str = "running",
+        note: str | None = None,
+        result: str | None = None,
+    ) -> Task:
+        """Change a task of its owner; one that has ended stays as it is.
+
+        `NotFoundError` for a task of somebody else, `ProtocolError` for an unknown state.
+        """
+        return await self._board.write(
+            lambda tx: tasks.update_task(
+                tx, task_id, owner_id, state=state, note=note, result=result
+            )
+        )
+
+    async def read_task(self, task_id: str) -> Task:
+        """A task; `NotFoundError` for an unknown one."""
+        return await self._board.read(lambda tx: tasks.read_task(tx, task_id))
+
+    async def list_tasks(
+        self, owner_id: str, *, state: str | None = None, limit: int = 50
+    ) -> list[Task]:
+        """Tasks of one owner, newest first."""
+        return await self._board.read(
+            lambda tx: tasks.list_tasks(tx, owner_id, state=state, limit=limit)
+        )
 
     # --- channels -----------------------------------------------------------------------------
 

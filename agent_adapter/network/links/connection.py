@@ -94,7 +94,7 @@ class Connection:
         self._ready.set()
         self._keeper = asyncio.create_task(self._keep(socket, texts), name="hub-connection")
 
-    async def ask(self, op: str, **params: Any) -> Any:
+    async def ask(self, op: str, params: dict[str, Any]) -> Any:
         """What the hub answers to `op`, or the error that it answers with."""
         if self._ended is not None:
             raise NetworkError(self._ended)

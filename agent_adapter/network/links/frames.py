@@ -1,13 +1,15 @@
-"""What goes over a wire: JSON objects with a `kind`, none longer than a megabyte."""
+"""What crosses a connection: JSON objects with a `kind`, at most a megabyte each."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from agent_adapter.core.errors import ProtocolError
+from agent_adapter.network.records import problems
 
 __all__ = [
     "FRAME_LIMIT",
@@ -26,104 +28,84 @@ __all__ = [
 ]
 
 VERSION = 1
-"""The version of the protocol; both ends must speak the same."""
+"""The version of the protocol; both ends must use the same."""
 
 FRAME_LIMIT = 1024 * 1024
-"""Bytes that one frame may have."""
+"""The most bytes that one frame may have."""
 
 _PIECE = 400_000
 _LONGEST = 64 * 1024 * 1024
 
+_Name = Annotated[str, Field(max_length=1000)]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hello:
-    """The client's first word; `instance` is its secret, by which it is known when it returns."""
 
-    kind: ClassVar[str] = "hello"
+class _Frame(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Hello(_Frame):
+    """The client's first frame; `instance` is its secret, by which it is known after a cut."""
+
+    kind: Literal["hello"] = "hello"
     version: int
-    instance: str
+    instance: _Name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Welcome:
+class Welcome(_Frame):
     """The hub's answer; `resumed` says that it still knew the client."""
 
-    kind: ClassVar[str] = "welcome"
+    kind: Literal["welcome"] = "welcome"
     version: int
-    hub_time: str
+    hub_time: _Name
     resumed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The client asks for `op`; asked again under the same `id`, it is done once."""
+class Request(_Frame):
+    """The client asks for the operation `op`; repeated with the same `id`, it is done once."""
 
-    kind: ClassVar[str] = "request"
-    id: int
-    op: str
-    params: dict[str, Any] = field(default_factory=dict)
+    kind: Literal["request"] = "request"
+    id: Annotated[int, Field(ge=0, lt=2**63)]
+    op: _Name
+    params: dict[str, Any] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(_Frame):
     """What came of a request: `result`, or the kind and text of an `error`."""
 
-    kind: ClassVar[str] = "response"
+    kind: Literal["response"] = "response"
     id: int
     result: Any = None
     error: str = ""
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notify:
+class Notify(_Frame):
     """An envelope for one of the client's participants."""
 
-    kind: ClassVar[str] = "notify"
-    agent_id: str
+    kind: Literal["notify"] = "notify"
+    agent_id: _Name
     envelope: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnStart:
+class TurnStart(_Frame):
     """A turn for one of the client's participants to run."""
 
-    kind: ClassVar[str] = "turn"
-    agent_id: str
+    kind: Literal["turn"] = "turn"
+    agent_id: _Name
     started: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(_Frame):
     """A piece of a frame of the hub that is too long for one; `last` ends it."""
 
-    kind: ClassVar[str] = "part"
+    kind: Literal["part"] = "part"
     text: str
     last: bool
 
 
 Frame = Hello | Welcome | Request | Response | Notify | TurnStart | Part
 
-_KINDS: dict[str, type[Any]] = {
-    item.kind: item for item in (Hello, Welcome, Request, Response, Notify, TurnStart, Part)
-}
-_TYPES: dict[str, tuple[type, ...]] = {
-    "version": (int,),
-    "id": (int,),
-    "instance": (str,),
-    "hub_time": (str,),
-    "op": (str,),
-    "error": (str,),
-    "message": (str,),
-    "agent_id": (str,),
-    "text": (str,),
-    "params": (dict,),
-    "envelope": (dict,),
-    "started": (dict,),
-    "resumed": (bool,),
-    "last": (bool,),
-    "result": (object,),
-}
+_FRAMES: TypeAdapter[Frame] = TypeAdapter(Annotated[Frame, Field(discriminator="kind")])
 
 
 def encode_frame(frame: Frame) -> Iterator[str]:
@@ -140,32 +122,20 @@ def encode_frame(frame: Frame) -> Iterator[str]:
 def decode_frame(text: str | bytes) -> Frame:
     """The frame that a text carries; `ProtocolError` says what is wrong with another one."""
     try:
+        # Not pydantic's parser: it refuses lone surrogates, which our own JSON may carry.
         data = json.loads(text)
     except (ValueError, RecursionError) as exc:
         raise ProtocolError(f"a frame is one JSON object: {exc}") from None
     if not isinstance(data, Mapping):
         raise ProtocolError(f"a frame is a JSON object, not {type(data).__name__}")
-    values = dict(data)
-    kind = values.pop("kind", None)
-    frame = _KINDS.get(kind) if isinstance(kind, str) else None
-    if frame is None:
-        raise ProtocolError(f"a frame's kind is one of {', '.join(_KINDS)}, not {kind!r:.80}")
-    known = {item.name for item in fields(frame)}
-    for name, value in values.items():
-        if name not in known:
-            raise ProtocolError(f"a {kind} frame has no {name!r:.80}")
-        if not isinstance(value, _TYPES[name]) or (_TYPES[name] == (int,) and value is True):
-            raise ProtocolError(f"{name} of a {kind} frame is a {_TYPES[name][0].__name__}")
     try:
-        decoded: Frame = frame(**values)
-    except TypeError:
-        missing = ", ".join(sorted(known - set(values)))
-        raise ProtocolError(f"a {kind} frame lacks some of {missing}") from None
-    return decoded
+        return _FRAMES.validate_python(data)
+    except ValidationError as exc:
+        raise ProtocolError(f"not a frame: {problems(exc, 'frame')}") from None
 
 
 class Joiner:
-    """Puts the parts of long frames together."""
+    """Joins the parts of long frames."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -186,8 +156,7 @@ class Joiner:
 
 
 def _text(frame: Frame) -> str:
-    data = {item.name: getattr(frame, item.name) for item in fields(frame)}
     try:
-        return json.dumps({"kind": frame.kind, **data}, separators=(",", ":"), allow_nan=False)
+        return json.dumps(dict(frame), separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as exc:
         raise ProtocolError(f"the {frame.kind} frame is not JSON: {exc}") from None

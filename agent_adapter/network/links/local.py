@@ -1,12 +1,9 @@
-"""`LocalLink`: the hub is in this process, and nothing lies between."""
+"""`LocalLink`: a hub in the same process."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from agent_adapter.network.hub.hub import Hub
-    from agent_adapter.network.links.base import HubLike
+from agent_adapter.network.hub.hub import Hub
+from agent_adapter.network.links.operations import HubLike
 
 __all__ = ["LocalLink"]
 
@@ -17,9 +14,9 @@ class LocalLink:
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
 
-    async def connect(self) -> Hub:
+    async def connect(self) -> HubLike:
         """The hub itself."""
         return self.hub
 
     async def disconnect(self, hub: HubLike) -> None:
-        """Nothing: there is no connection to let go of."""
+        """Do nothing: a local hub has no connection."""

@@ -6,17 +6,16 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
-from collections import OrderedDict
+import ssl
 from collections.abc import Sequence
-from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from agent_adapter.core.errors import AuthError, NetworkError, ProtocolError
 from agent_adapter.core.extras import check_installed
 from agent_adapter.network.auth import Anybody, Authenticator
-from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.links.frames import (
     FRAME_LIMIT,
     VERSION,
@@ -25,21 +24,13 @@ from agent_adapter.network.links.frames import (
     decode_frame,
     encode_frame,
 )
-from agent_adapter.network.links.params import Params
-from agent_adapter.network.links.seats import Seat
-from agent_adapter.network.links.session import SessionOnWire
-from agent_adapter.network.rules import Rule
-
-if TYPE_CHECKING:
-    import ssl
-
-    from agent_adapter.network.hub.hub import Hub
+from agent_adapter.network.links.remote_participants import RemoteParticipants
+from agent_adapter.network.links.session import RecentAnswers, ServerSession
 
 __all__ = ["WebSocketServer", "serve"]
 
 _log = logging.getLogger("agent_adapter.network")
 
-_REMEMBERED = 128
 _SHORTEST_INSTANCE = 32
 _HELLO_SECONDS = 10.0
 
@@ -58,15 +49,16 @@ def serve(
     """A server for `hub`, to be entered with `async with`; its `url` is for `WebSocketLink`.
 
     Args:
-        hub: the hub that others are to join.
-        host: where to listen. Beyond this machine an `authenticator` is required.
-        port: 0 takes a free one.
-        authenticator: who may join, and under which names; without it everybody on this machine.
-        origins: web pages that may connect, as `https://hub.example`; others are turned away.
-        ssl_context: makes it `wss://`.
-        trusted: names, or globs over them, whose words are taken as one's own. What others say
-            marks the channel as untrusted, as reading a foreign page would.
-        grace: seconds in which a client whose wire was cut may come back to its rounds.
+        hub: the hub that other processes join.
+        host: the address to listen on. Any but a loopback address requires an `authenticator`.
+        port: the port; 0 takes a free one.
+        authenticator: decides who may join, and under which names; without it every process on
+            this machine may, under any name.
+        origins: web pages that may connect, as `https://hub.example`; others are refused.
+        ssl_context: serves `wss://`.
+        trusted: names, or globs over them, whose words do not taint a channel. What other remote
+            participants say taints it, as reading a foreign page would.
+        grace: seconds in which a client whose connection was cut may return to its turns.
 
     Raises:
         AuthError: no authenticator, and the host is not this machine.
@@ -90,7 +82,7 @@ def serve(
 
 
 class WebSocketServer:
-    """A hub's door to other processes; see `serve`."""
+    """Accepts connections of other processes to a hub; see `serve`."""
 
     def __init__(
         self,
@@ -105,18 +97,14 @@ class WebSocketServer:
         grace: float,
     ) -> None:
         self.hub = hub
-        self.trusted = list(trusted)
         self._host = host
         self._port = port
         self._auth = authenticator
         self._origins = list(origins)
         self._ssl = ssl_context
-        self._grace = grace
+        self._remote = RemoteParticipants(hub, trusted, grace)
+        self._answers = RecentAnswers()
         self._server: Any = None
-        self._seats: dict[str, Seat] = {}
-        self._goodbyes: dict[str, asyncio.TimerHandle] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._answers: OrderedDict[str, OrderedDict[int, asyncio.Task[Response]]] = OrderedDict()
         self._names: WeakKeyDictionary[Any, Sequence[str]] = WeakKeyDictionary()
 
     @property
@@ -156,20 +144,12 @@ class WebSocketServer:
         )
 
     async def close(self) -> None:
-        """Hang up; rounds that others were running are given back."""
+        """Hang up; the hub releases the turns that others were running."""
         if self._server is not None:
             self._server.close()
             await self._server.wait_closed()
-        for timer in self._goodbyes.values():
-            timer.cancel()
-        self._goodbyes.clear()
-        for seat in list(self._seats.values()):
-            await self.dismiss(seat)
-        pending = [task for kept in self._answers.values() for task in kept.values()]
-        for task in (*pending, *self._tasks):
-            task.cancel()
-        await asyncio.gather(*pending, *self._tasks, return_exceptions=True)
-        self._answers.clear()
+        await self._remote.close()
+        await self._answers.close()
 
     async def __aenter__(self) -> WebSocketServer:
         await self.start()
@@ -178,66 +158,9 @@ class WebSocketServer:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    # --- seats: participants that live elsewhere ----------------------------------------------
-
-    async def seat(self, session: SessionOnWire, passport: Passport, params: Params) -> Seat:
-        """The seat of a participant: the one that its process left, or a new one."""
-        found = next((s for s in self._seats.values() if s.passport.name == passport.name), None)
-        if found is not None and found.instance == session.instance:
-            return self._welcome_back(found)
-        if found is not None:
-            if found.outlet is not None:
-                raise ProtocolError(
-                    f"{passport.name} is registered and connected; disconnect it, or take another "
-                    "name"
-                )
-            await self.dismiss(found)
-        resume = Resume.from_dict(params.record("resume"))
-        rule, known = params.maybe_record("rule"), self.hub.find_agent_id(passport.name)
-        if known is not None:
-            # What the hub has seen, and what it permits, is not for the participant to change.
-            rule, seen = None, (await self.hub.get_resume(known)).observed
-        else:
-            seen = {}
-        stamped = await self.hub.register_identity(
-            passport,
-            replace(resume, observed=seen),
-            rule=None if rule is None else Rule.from_dict(rule),
-        )
-        made = Seat(self.hub, stamped, session.instance)
-        self._seats[made.agent_id] = made
-        return made
-
-    def _welcome_back(self, seat: Seat) -> Seat:
-        timer = self._goodbyes.pop(seat.agent_id, None)
-        if timer is not None:
-            timer.cancel()
-        return seat
-
-    def farewell(self, seat: Seat) -> None:
-        """The wire to a participant was cut: it may come back for a while."""
-        seat.outlet = None
-        loop = asyncio.get_running_loop()
-        self._goodbyes[seat.agent_id] = loop.call_later(self._grace, self._forget, seat)
-
-    async def dismiss(self, seat: Seat) -> None:
-        """A participant is gone: its rounds are given back to the hub."""
-        timer = self._goodbyes.pop(seat.agent_id, None)
-        if timer is not None:
-            timer.cancel()
-        if self._seats.get(seat.agent_id) is seat:
-            del self._seats[seat.agent_id]
-            await self.hub.detach(seat.agent_id)
-
-    def _forget(self, seat: Seat) -> None:
-        task = asyncio.get_running_loop().create_task(self.dismiss(seat))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    # --- connections --------------------------------------------------------------------------
-
     async def _admit(self, connection: Any, request: Any) -> Any:
-        """Turn a connection away before it is one, or note the names that it may go by."""
+        """Refuse a handshake, or note the names that the connection may use."""
+        # Proxies and servers log addresses: a token in a query would end up in their logs.
         if "?" in request.path:
             return connection.respond(
                 HTTPStatus.BAD_REQUEST, "a query is no place for a token; send a header\n"
@@ -271,23 +194,13 @@ class WebSocketServer:
         except ProtocolError as exc:
             await _refuse(connection, exc)
             return
-        session = SessionOnWire(self, connection, hello.instance, names)
+        session = ServerSession(self._remote, self._answers, connection, hello.instance, names)
         try:
             await session.run()
         except ConnectionClosed:
             pass
         except ProtocolError as exc:
             await _refuse(connection, exc)
-        finally:
-            session.gone()
-
-    def answers_of(self, instance: str) -> OrderedDict[int, asyncio.Task[Response]]:
-        """What a process has asked lately, so that a question asked again is answered once."""
-        kept = self._answers.setdefault(instance, OrderedDict())
-        self._answers.move_to_end(instance)
-        while len(self._answers) > _REMEMBERED:
-            self._answers.popitem(last=False)
-        return kept
 
 
 async def _refuse(connection: Any, error: ProtocolError) -> None:

@@ -1,16 +1,16 @@
-"""One connection of another process to a hub: what it asks is answered, once."""
+"""`ServerSession`: one connection of another process to a hub."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agent_adapter.core.errors import AccessDeniedError, AuthError, NetworkError, ProtocolError
-from agent_adapter.network.identity import Passport
+from agent_adapter.core.errors import NetworkError, ProtocolError
 from agent_adapter.network.links.frames import (
     VERSION,
     Frame,
@@ -20,67 +20,86 @@ from agent_adapter.network.links.frames import (
     decode_frame,
     encode_frame,
 )
-from agent_adapter.network.links.params import Params
-from agent_adapter.network.links.requests import OPERATIONS, READS
-from agent_adapter.network.links.seats import Seat, catch_up
+from agent_adapter.network.links.operations import OPERATIONS
+from agent_adapter.network.links.remote_participants import RemoteParticipants
+from agent_adapter.network.links.session_hub import SessionHub
 from agent_adapter.network.links.wire import error_to_wire
-from agent_adapter.network.rules import allows
 
-if TYPE_CHECKING:
-    from agent_adapter.network.links.server import WebSocketServer
-
-__all__ = ["SessionOnWire"]
+__all__ = ["RecentAnswers", "ServerSession"]
 
 _log = logging.getLogger("agent_adapter.network")
 
-_AT_ONCE = 64
-_REMEMBERED = 128
-_SEATS = 100
+_CONCURRENT = 64
+_INSTANCES = 128
+_ANSWERS = 128
+
+Answer = asyncio.Task[Response]
 
 
-class SessionOnWire:
-    """One connection: what it asks is done for the participants that it has registered."""
+class RecentAnswers:
+    """What processes have asked lately: a request that is repeated after a cut is done once."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, OrderedDict[int, Answer]] = OrderedDict()
+
+    def of(self, instance: str) -> OrderedDict[int, Answer]:
+        """The answers for one process by request id; the least recent process is forgotten."""
+        kept = self._kept.setdefault(instance, OrderedDict())
+        self._kept.move_to_end(instance)
+        if len(self._kept) > _INSTANCES:
+            self._kept.popitem(last=False)
+        return kept
+
+    async def close(self) -> None:
+        """Cancel what is still being answered."""
+        pending = [task for kept in self._kept.values() for task in kept.values()]
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+        self._kept.clear()
+
+
+class ServerSession:
+    """Reads requests of a connection, and sends answers and what the hub has for it."""
 
     def __init__(
-        self, server: WebSocketServer, connection: Any, instance: str, names: Sequence[str]
+        self,
+        remote: RemoteParticipants,
+        answers: RecentAnswers,
+        connection: Any,
+        instance: str,
+        names: Sequence[str],
     ) -> None:
-        self.hub = server.hub
-        self.instance = instance
-        self._server = server
+        self._hub = SessionHub(remote, self, instance, names)
+        self._answers = answers
         self._connection = connection
-        self._names = list(names)
-        self._seats: dict[str, Seat] = {}
-        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._instance = instance
+        self._free = asyncio.Semaphore(_CONCURRENT)
         self._writing = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    @property
-    def seats(self) -> Mapping[str, Seat]:
-        """The participants that this connection has registered, by id."""
-        return self._seats
-
-    def is_trusted(self, name: str) -> bool:
-        """Whether what that participant says is taken as one's own."""
-        return allows(self._server.trusted, name)
-
     async def run(self) -> None:
-        """Answer until the other end hangs up."""
+        """Answer until the other end hangs up; requests under way then go on."""
         now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        await self.push(Welcome(version=VERSION, hub_time=now))
-        async for text in self._connection:
-            frame = decode_frame(text)
-            if not isinstance(frame, Request):
-                raise ProtocolError(f"a client sends requests, not a {frame.kind} frame")
-            # Too many questions at once wait on the wire, not in memory.
-            await self._free.acquire()
-            task = asyncio.create_task(self._answer(frame))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        try:
+            await self.push(Welcome(version=VERSION, hub_time=now))
+            async for text in self._connection:
+                frame = decode_frame(text)
+                if not isinstance(frame, Request):
+                    raise ProtocolError(f"a client sends requests, not a {frame.kind} frame")
+                # Backpressure: beyond the limit requests wait in the socket, not in memory.
+                await self._free.acquire()
+                task = asyncio.create_task(self._answer(frame))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        finally:
+            self._hub.close()
 
     async def push(self, frame: Frame) -> None:
-        """Send a frame; `ConnectionError` when the wire is cut."""
+        """Send a frame; `ConnectionError` when the connection is cut."""
         from websockets.exceptions import ConnectionClosed
 
+        # The parts of a long frame must not be mixed with another frame's.
         async with self._writing:
             try:
                 for text in encode_frame(frame):
@@ -88,65 +107,29 @@ class SessionOnWire:
             except ConnectionClosed as exc:
                 raise ConnectionResetError(str(exc)) from None
 
-    async def register(self, params: Params) -> dict[str, Any]:
-        """Take a participant on, or take it up again where the wire was cut."""
-        passport = Passport.from_dict(params.record("passport"))
-        if not allows(self._names, passport.name):
-            raise AuthError(
-                f"this connection may not go by the name {passport.name!r}, only by "
-                f"{', '.join(self._names) or 'none'}"
-            )
-        if len(self._seats) >= _SEATS:
-            raise AccessDeniedError(f"a connection has at most {_SEATS} participants")
-        seat = await self._server.seat(self, passport, params)
-        cursors = params.maybe_record("cursors")
-        async with seat.gate:
-            seat.outlet = self
-            self._seats[seat.agent_id] = seat
-            if cursors is not None:
-                known = {key: str(value) for key, value in cursors.items()}
-                await catch_up(seat, known, params.maybe_text("seen_at") or "")
-        if not self.hub.is_connected(seat.agent_id):
-            self.hub.attach(seat.agent_id, seat)
-        else:
-            await seat.resend(params.records("running"))
-        return seat.passport.to_dict()
-
-    async def leave(self, agent_id: str) -> None:
-        """Let a participant go."""
-        seat = self._seats.pop(agent_id)
-        await self._server.dismiss(seat)
-
-    def gone(self) -> None:
-        """The connection has ended; what was asked is done all the same, and answered later."""
-        for seat in self._seats.values():
-            if seat.outlet is self:
-                self._server.farewell(seat)
-
     async def _answer(self, request: Request) -> None:
         try:
-            kept = self._server.answers_of(self.instance)
+            kept = self._answers.of(self._instance)
             task = kept.get(request.id)
             if task is None:
-                task = asyncio.create_task(self._done(request))
-                if request.op not in READS and request.op != "register":
+                task = asyncio.create_task(self._perform(request))
+                operation = OPERATIONS.get(request.op)
+                if operation is None or not operation.repeatable:
                     kept[request.id] = task
-                    while len(kept) > _REMEMBERED:
+                    if len(kept) > _ANSWERS:
                         kept.popitem(last=False)
+            # Shielded: the request is done to its end although the connection may be gone.
             response = await asyncio.shield(task)
             with contextlib.suppress(ConnectionError):
                 await self.push(response)
         finally:
             self._free.release()
 
-    async def _done(self, request: Request) -> Response:
-        operation = OPERATIONS.get(request.op)
+    async def _perform(self, request: Request) -> Response:
         try:
-            if operation is None:
-                known = ", ".join(OPERATIONS)
-                raise ProtocolError(f"there is no operation {request.op!r:.80}; there are {known}")
-            result = await operation(self, Params(request.op, request.params))
-            return Response(id=request.id, result=result)
+            return Response(
+                id=request.id, result=await self._hub.perform(request.op, request.params)
+            )
         except Exception as exc:
             if not isinstance(exc, NetworkError):
                 _log.exception("the request %s failed", request.op)

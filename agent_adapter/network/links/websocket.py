@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+import ssl
+from collections.abc import AsyncIterator
+from typing import Any
 from urllib.parse import urlsplit
 
 from agent_adapter.core.errors import AccessDeniedError, AuthError, NetworkError
 from agent_adapter.core.extras import check_installed
-from agent_adapter.network.links.far_hub import FarHub
+from agent_adapter.network.links.connection import Socket
 from agent_adapter.network.links.frames import FRAME_LIMIT
-
-if TYPE_CHECKING:
-    import ssl
-
-    from agent_adapter.network.links.base import HubLike
-    from agent_adapter.network.links.connection import Socket
+from agent_adapter.network.links.operations import HubLike
+from agent_adapter.network.links.remote_hub import RemoteHub
 
 __all__ = ["WebSocketLink"]
 
@@ -55,13 +53,16 @@ class WebSocketLink:
             MissingDependency: the package `websockets` is missing.
         """
         check_installed("ws", ["websockets"])
-        hub = FarHub(self._dial, reconnect_for=self._reconnect_for)
+        hub = RemoteHub(  # type: ignore[abstract]  # its operations are made from the table
+            self._dial, reconnect_for=self._reconnect_for
+        )
         await hub.open()
         return hub
 
     async def disconnect(self, hub: HubLike) -> None:
-        """Close a connection that `connect` made."""
-        await cast(FarHub, hub).aclose()
+        """Close a connection that `connect` made; a hub of another link is left alone."""
+        if isinstance(hub, RemoteHub):
+            await hub.aclose()
 
     async def _dial(self) -> Socket:
         from websockets.asyncio.client import connect
@@ -107,7 +108,7 @@ class _Socket:
         """Say goodbye."""
         await self._socket.close()
 
-    async def __aiter__(self) -> Any:
+    async def __aiter__(self) -> AsyncIterator[str | bytes]:
         """The texts that come in; `ConnectionResetError` at an end that was no goodbye."""
         from websockets.exceptions import ConnectionClosedError
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,11 +10,9 @@ from agent_adapter.core.errors import NetworkError, ToolError
 from agent_adapter.core.routing import ChannelInject
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
-from agent_adapter.network.hub.tasks import list_tasks, read_task, start_task, update_task
 
 if TYPE_CHECKING:
     from agent_adapter.network.clients.agent_client import AgentClient
-    from agent_adapter.store.base import Store
 
 __all__ = ["tasks_tool"]
 
@@ -49,41 +46,25 @@ def tasks_tool(client: AgentClient) -> ToolSpec:
             limit: for "list": how many at most.
             current: the channel of the turn.
         """
-        store, owner = _store_of(client), client.agent_id
-        if action == "list":
-            found = await store.read(lambda tx: list_tasks(tx, owner, state=state, limit=limit))
-            return [asdict(task) for task in found]
-        if action == "start":
-            if not title:
-                raise ToolError('tasks(action="start") needs `title`')
-            chosen = f"tsk_{ctx.idempotency_key}" if ctx.idempotency_key else new_id("tsk")
-            channel_id = current.channel_id if current is not None else None
-            return await _done(
-                store.write, lambda tx: start_task(tx, chosen, owner, title, channel_id)
+        hub, owner = await client.hub_client.hub_like(), client.agent_id
+        try:
+            if action == "list":
+                found = await hub.list_tasks(owner, state=state, limit=limit)
+                return [asdict(task) for task in found]
+            if action == "start":
+                if not title:
+                    raise ToolError('tasks(action="start") needs `title`')
+                chosen = f"tsk_{ctx.idempotency_key}" if ctx.idempotency_key else new_id("tsk")
+                channel_id = current.channel_id if current is not None else None
+                return asdict(await hub.start_task(chosen, owner, title, channel_id))
+            if not task_id:
+                raise ToolError(f'tasks(action="{action}") needs `task_id`')
+            if action == "status":
+                return asdict(await hub.read_task(task_id))
+            return asdict(
+                await hub.update_task(task_id, owner, state=_ENDS[action], note=note, result=result)
             )
-        if not task_id:
-            raise ToolError(f'tasks(action="{action}") needs `task_id`')
-        if action == "status":
-            return await _done(store.read, lambda tx: read_task(tx, task_id))
-        end = _ENDS[action]
-        return await _done(
-            store.write,
-            lambda tx: update_task(tx, task_id, owner, state=end, note=note, result=result),
-        )
+        except NetworkError as exc:
+            raise ToolError(f"tasks: {exc}") from exc
 
     return ToolSpec.from_function(tasks, effects="write")
-
-
-async def _done(run: Callable[[Any], Any], op: Callable[[Any], Any]) -> dict[str, Any]:
-    try:
-        return asdict(await run(op))
-    except NetworkError as exc:
-        raise ToolError(f"tasks: {exc}") from exc
-
-
-def _store_of(client: AgentClient) -> Store:
-    hub = client.hub_client.hub
-    if hub is None:
-        raise ToolError("tasks are kept by the hub, which is in another process")
-    store: Store = hub.store
-    return store

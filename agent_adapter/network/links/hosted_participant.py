@@ -1,4 +1,4 @@
-"""A participant that this process hosts for a hub elsewhere: its deliveries and its rounds."""
+"""`HostedParticipant`: a participant of a hub elsewhere that runs in this process."""
 
 from __future__ import annotations
 
@@ -6,54 +6,68 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from agent_adapter.core.errors import NetworkError
 from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, Envelope
+from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.identity import Passport
 from agent_adapter.network.links.frames import Notify, TurnStart
 from agent_adapter.network.links.wire import error_to_wire, started_from_wire
-from agent_adapter.network.turns.turn_types import Receiver
+from agent_adapter.network.turns.turn_types import Receiver, TurnRef
 
-if TYPE_CHECKING:
-    from agent_adapter.network.links.far_hub import FarHub
-
-__all__ = ["Hosted"]
+__all__ = ["HostedParticipant"]
 
 _log = logging.getLogger("agent_adapter.network")
 
 _ENDS = (EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED)
 
 
-class Hosted:
-    """What came for one participant, where it is in each channel, and its rounds under way.
+class Home(Protocol):
+    """The remote hub, as far as a hosted participant needs it."""
+
+    adapters: AdapterRegistry
+
+    async def release_turn(self, turn: TurnRef, /) -> None:
+        """Give a turn back without counting the attempt."""
+        ...
+
+    async def request(self, op: str, params: dict[str, Any]) -> Any:
+        """What the hub answers to an operation."""
+        ...
+
+
+class HostedParticipant:
+    """Deliveries to one participant, its cursor in each channel, and its attempts under way.
 
     Attributes:
         passport: who it is.
-        params: what it was registered with, to be said again after a cut.
-        receiver: who takes its deliveries and runs its rounds.
-        cursors: the last envelope that came, by channel; of channels that go on.
-        seen_at: when the last envelope was accepted.
+        receiver: takes its deliveries and runs its turns.
     """
 
-    def __init__(self, hub: FarHub, passport: Passport, params: dict[str, Any], at: str) -> None:
+    def __init__(self, hub: Home, passport: Passport, params: dict[str, Any], at: str) -> None:
         self.passport = passport
-        self.params = params
         self.receiver: Receiver | None = None
-        self.cursors: dict[str, str] = {}
-        self.seen_at = at
         self._hub = hub
+        self._params = params
+        # Cursors of channels that go on; a new connection begins after them.
+        self._cursors: dict[str, str] = {}
+        self._seen_at = at
         self._waiting: deque[Envelope] = deque()
         self._pump: asyncio.Task[None] | None = None
-        self._rounds: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._attempts: dict[tuple[str, int], asyncio.Task[None]] = {}
 
-    @property
-    def running(self) -> list[dict[str, Any]]:
-        """The attempts under way, as they are named over the wire."""
-        return [{"turn_id": turn_id, "attempt": attempt} for turn_id, attempt in self._rounds]
+    def registration(self) -> dict[str, Any]:
+        """The parameters of `register` after a cut: as before, and what has come since."""
+        running = [{"turn_id": turn_id, "attempt": number} for turn_id, number in self._attempts]
+        return self._params | {
+            "cursors": dict(self._cursors),
+            "seen_at": self._seen_at,
+            "running": running,
+        }
 
     def take(self, frame: Notify | TurnStart) -> None:
-        """Deliver an envelope, after those before it; or begin a round, once."""
+        """Deliver an envelope, after those before it; or start an attempt, once."""
         if isinstance(frame, TurnStart):
             self._begin(frame.started)
             return
@@ -64,19 +78,19 @@ class Hosted:
             self._pump = asyncio.create_task(self._deliver(self.receiver))
 
     def stop(self) -> list[asyncio.Task[None]]:
-        """Cancel what is under way; the tasks that then end."""
-        tasks = [*self._rounds.values(), *([] if self._pump is None else [self._pump])]
+        """Cancel what is under way; the tasks that are ending."""
+        tasks = [*self._attempts.values(), *([] if self._pump is None else [self._pump])]
         stopped = [task for task in tasks if task is not asyncio.current_task()]
         for task in stopped:
             task.cancel()
         return stopped
 
     def _note(self, envelope: Envelope) -> None:
-        self.seen_at = max(self.seen_at, envelope.created_at)
+        self._seen_at = max(self._seen_at, envelope.created_at)
         if envelope.event_type in _ENDS:
-            self.cursors.pop(envelope.channel_id, None)
+            self._cursors.pop(envelope.channel_id, None)
         else:
-            self.cursors[envelope.channel_id] = envelope.envelope_id
+            self._cursors[envelope.channel_id] = envelope.envelope_id
 
     async def _deliver(self, receiver: Receiver) -> None:
         try:
@@ -91,29 +105,31 @@ class Hosted:
 
     def _begin(self, started: Mapping[str, Any]) -> None:
         key = (str(started["turn_id"]), int(started["attempt"]))
-        if key not in self._rounds:
-            before = [task for (id, _), task in self._rounds.items() if id == key[0]]
-            self._rounds[key] = asyncio.create_task(self._round(key, started, before))
+        if key not in self._attempts:
+            before = [task for (id, _), task in self._attempts.items() if id == key[0]]
+            self._attempts[key] = asyncio.create_task(self._attempt(key, started, before))
 
-    async def _round(
+    async def _attempt(
         self, key: tuple[str, int], started: Mapping[str, Any], before: Sequence[asyncio.Task[None]]
     ) -> None:
         error: Exception | None = None
         try:
             for task in before:
-                # The hub has given up an earlier attempt; two at once would meet in their calls.
+                # The hub has given up the earlier attempt; two at once would race for its calls.
                 task.cancel()
             await asyncio.gather(*before, return_exceptions=True)
             await self._run(started)
         except Exception as exc:
             error = exc
             if not isinstance(exc, NetworkError):
-                _log.exception("a round of %s failed", self.passport.name)
+                _log.exception("a turn of %s failed", self.passport.name)
         finally:
-            self._rounds.pop(key, None)
+            self._attempts.pop(key, None)
         kind, message = ("", "") if error is None else error_to_wire(error)
         try:
-            await self._hub.turn_over(key, kind, message[:2000])
+            turn = {"turn_id": key[0], "attempt": key[1]}
+            over = {"turn": turn, "error": kind, "message": message[:2000]}
+            await self._hub.request("turn_over", over)
         except NetworkError as exc:
             _log.info("the hub did not hear of the end of %s: %s", key[0], exc)
 

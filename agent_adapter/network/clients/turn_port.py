@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.links.operations import HubLike
 from agent_adapter.network.turns.turn import Staged
 from agent_adapter.network.turns.turn_types import TurnRef
-
-if TYPE_CHECKING:
-    from agent_adapter.network.links.base import HubLike
 
 __all__ = ["HubTurnPort"]
 

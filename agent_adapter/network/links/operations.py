@@ -1,0 +1,333 @@
+"""The operations of a hub: the one table of what its clients may ask.
+
+An entry is a method with `@operation(who may, …)`: its name, its parameters with their bounds, its
+result. The table drives the hub's server (dispatch, validation, authorisation), `RemoteHub` (which
+asks for each over a connection), the type `HubLike` and the page docs/network/protocol.md. To add
+an operation, declare it here and give `Hub` the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Protocol, TypedDict
+
+from pydantic import AfterValidator, Field
+
+from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.adapters import AdapterRegistry
+from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
+from agent_adapter.network.hub.tasks import Task
+from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.links.access import (
+    ANYBODY,
+    OWN_SENDER,
+    OWN_TURN,
+    hub_process,
+    member,
+    own,
+    own_parked,
+)
+from agent_adapter.network.links.operation import Operation, operation, operations_of
+from agent_adapter.network.rules import Rule
+from agent_adapter.network.turns.turn_types import PendingTurn, Receiver, TurnRef
+
+__all__ = ["OPERATIONS", "PAGE", "HubLike", "LinkOperations", "LogPage", "StateOnWire"]
+
+PAGE = 1000
+"""How many items one answer over a connection has at most."""
+
+Id = Annotated[str, Field(max_length=1000)]
+Ids = Annotated[Sequence[Id], Field(max_length=10_000)]
+Text = Annotated[str, Field(max_length=100_000)]
+Count = Annotated[int, Field(ge=0)]
+Limit = Annotated[int, Field(ge=0), AfterValidator(lambda limit: min(limit, PAGE))]
+# One more than a page: a view asks for one more than it shows.
+Window = Annotated[int, Field(ge=0), AfterValidator(lambda limit: min(limit, PAGE + 1))]
+State = Annotated[ChannelState | str, AfterValidator(ChannelState)]
+
+_TASKS = hub_process("tasks are kept by the hub, which is in another process")
+_RULES = hub_process(
+    "a rule is set where the hub runs: whom it binds cannot loosen it over a connection"
+)
+
+
+class LogPage(TypedDict):
+    """Entries of a log, and whether there are more."""
+
+    envelopes: list[dict[str, Any]]
+    more: bool
+
+
+class StateOnWire(TypedDict):
+    """A channel's metadata and folded state as JSON."""
+
+    metadata: dict[str, Any]
+    state: dict[str, Any]
+
+
+class HubLike(Protocol):
+    """A hub as its clients see it: `Hub` itself, or a `RemoteHub` over a connection.
+
+    Methods without `@operation` work in this process, or are made of `LinkOperations`.
+    """
+
+    adapters: AdapterRegistry
+
+    # --- participants -------------------------------------------------------------------------
+
+    async def register_identity(
+        self, passport: Passport, resume: Resume, rule: Rule | None = None
+    ) -> Passport:
+        """The passport with its id; the same id again for a name that is not connected."""
+        ...
+
+    @operation(own("agent_id"))
+    async def unregister(self, agent_id: Id) -> None:
+        """Forget a participant; its name is free again."""
+        ...
+
+    def attach(self, agent_id: str, receiver: Receiver) -> None:
+        """Deliver envelopes and turns of a participant to `receiver`."""
+        ...
+
+    async def detach(self, agent_id: str) -> None:
+        """Stop delivering; the participant stays registered."""
+        ...
+
+    @operation(ANYBODY, repeatable=True)
+    async def get_agent(self, name_or_id: Id) -> Passport:
+        """The passport of a participant; `NotFoundError` lists the known names."""
+        ...
+
+    @operation(ANYBODY, repeatable=True)
+    async def list_agents(
+        self,
+        *,
+        capability: Id | None = None,
+        query: Id | None = None,
+        kind: Id | None = None,
+        limit: Limit = 50,
+    ) -> list[Passport]:
+        """Participants: those with a capability, of a kind, or whose words match `query`."""
+        ...
+
+    @operation(ANYBODY, repeatable=True)
+    async def get_resume(self, agent_id: Id) -> Resume:
+        """What a participant can do."""
+        ...
+
+    @operation(own("agent_id"), repeatable=True)
+    async def get_rule(self, agent_id: Id) -> Rule:
+        """What a participant may do."""
+        ...
+
+    @operation(ANYBODY, repeatable=True)
+    async def get_skill(self, agent_id: Id) -> str | None:
+        """The page that a participant has published about itself."""
+        ...
+
+    @operation(own("agent_id"))
+    async def set_resume(self, agent_id: Id, resume: Resume) -> None:
+        """Replace what a participant says it can do; the observed record stays."""
+        ...
+
+    @operation(_RULES)
+    async def set_rule(self, agent_id: Id, rule: Rule) -> None:
+        """Replace what a participant may do."""
+        ...
+
+    @operation(own("agent_id"))
+    async def set_skill(self, agent_id: Id, skill_md: str | None) -> None:
+        """Replace the page that a participant has published about itself."""
+        ...
+
+    # --- channels -----------------------------------------------------------------------------
+
+    @operation(own("creator_id"))
+    async def create_channel(
+        self,
+        *,
+        creator_id: Id,
+        manifest_type: Id,
+        manifest_version: Count = 1,
+        participants: Ids,
+        required_acks: Count | None = None,
+        ttl: Id | int | None = None,
+        knobs: Mapping[str, Any] | None = None,
+        intent: Text | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> ChannelMetadata:
+        """Open a channel; returns when it is active."""
+        ...
+
+    @operation(OWN_SENDER)
+    async def post_envelope(
+        self,
+        envelope: Envelope,
+        *,
+        turn: TurnRef | None = None,
+        adopted: Ids = (),
+        answers: Id | None = None,
+    ) -> str:
+        """Accept an envelope; its id.
+
+        `turn` names the attempt whose packet it is, `answers` the turn that a person answers.
+        """
+        ...
+
+    @operation(member("channel_id"))
+    async def close_channel(self, channel_id: Id, reason: Text = "") -> ChannelMetadata:
+        """Close a channel; one that has ended stays as it is."""
+        ...
+
+    @operation(member("channel_id"), repeatable=True)
+    async def get_channel(self, channel_id: Id) -> ChannelMetadata:
+        """Everything about a channel except its messages."""
+        ...
+
+    @operation(own("agent_id"), repeatable=True)
+    async def list_channels(
+        self, *, agent_id: Id | None = None, state: State | None = None, limit: Limit = 50
+    ) -> list[ChannelMetadata]:
+        """Channels, newest first; over a connection those of its participants."""
+        ...
+
+    async def read_wal(
+        self, channel_id: str, since: int = 0, until: int | None = None
+    ) -> list[Envelope]:
+        """The log from entry `since`, counted from 0, up to and without `until`."""
+        ...
+
+    @operation(member("channel_id"), own("participant_id"), repeatable=True)
+    async def window(
+        self, channel_id: Id, participant_id: Id, recent_n: Window
+    ) -> Sequence[Envelope]:
+        """The newest texts and packets that the participant may see, oldest first."""
+        ...
+
+    async def adapter_state(self, channel_id: str) -> Any:
+        """The folded state of a channel, as a copy."""
+        ...
+
+    # --- turns --------------------------------------------------------------------------------
+
+    @operation(own("agent_id"), repeatable=True)
+    async def pending_turns_for(self, agent_id: Id) -> list[PendingTurn]:
+        """Turns of a participant that have not ended, oldest first."""
+        ...
+
+    @operation(OWN_TURN)
+    async def stage(self, turn: TurnRef, /, call_key: Id | None, body: Mapping[str, Any]) -> None:
+        """Keep a change of the running attempt until its packet."""
+        ...
+
+    @operation(OWN_TURN)
+    async def end_silent_turn(self, turn: TurnRef, /, adopted: Ids = ()) -> None:
+        """End a turn without a packet."""
+        ...
+
+    @operation(OWN_TURN)
+    async def park_turn(self, turn: TurnRef, /, waits_for: Ids) -> None:
+        """Set a turn aside until one of these approvals or calls is decided."""
+        ...
+
+    @operation(own_parked("turn_id"))
+    async def wake_turn(self, turn_id: Id) -> None:
+        """Make a parked turn due: what it waits for was decided outside the hub's store."""
+        ...
+
+    async def fail_turn(self, turn: TurnRef, /, error: BaseException) -> None:
+        """Count a failed attempt."""
+        ...
+
+    @operation(OWN_TURN)
+    async def release_turn(self, turn: TurnRef, /) -> None:
+        """Give a turn back without counting the attempt."""
+        ...
+
+    # --- tasks --------------------------------------------------------------------------------
+
+    @operation(_TASKS)
+    async def start_task(
+        self, task_id: Id, owner_id: Id, title: Text, channel_id: Id | None = None
+    ) -> Task:
+        """Keep a new task; a known `task_id` gives the existing task."""
+        ...
+
+    @operation(_TASKS)
+    async def update_task(
+        self,
+        task_id: Id,
+        owner_id: Id,
+        *,
+        state: Id = "running",
+        note: Text | None = None,
+        result: Text | None = None,
+    ) -> Task:
+        """Change a task of its owner; one that has ended stays as it is."""
+        ...
+
+    @operation(_TASKS, repeatable=True)
+    async def read_task(self, task_id: Id) -> Task:
+        """A task; `NotFoundError` for an unknown one."""
+        ...
+
+    @operation(_TASKS, repeatable=True)
+    async def list_tasks(
+        self, owner_id: Id, *, state: Id | None = None, limit: Limit = 50
+    ) -> list[Task]:
+        """Tasks of one owner, newest first."""
+        ...
+
+
+class LinkOperations(Protocol):
+    """Operations between the two ends of a connection; `RemoteHub` makes the rest of `HubLike`."""
+
+    # Repeatable: after a cut it attaches the participant to the new connection.
+    @operation(ANYBODY, repeatable=True)
+    async def register(
+        self,
+        passport: Passport,
+        resume: Resume,
+        rule: Rule | None = None,
+        cursors: Mapping[str, str] | None = None,
+        seen_at: Id | None = None,
+        running: Sequence[TurnRef] = (),
+    ) -> Passport:
+        """Register a participant, or take it up again after a cut.
+
+        `cursors` names the last envelope received per channel, `seen_at` the time of the newest,
+        `running` the attempts under way; with `cursors` the hub sends what was missed.
+        """
+        ...
+
+    @operation(own("agent_id"))
+    async def leave(self, agent_id: Id) -> None:
+        """Stop delivering to a participant; its attempts under way are released."""
+        ...
+
+    @operation(member("channel_id"), repeatable=True)
+    async def read_wal(
+        self, channel_id: Id, since: Count = 0, until: Count | None = None
+    ) -> LogPage:
+        """A page of a log; entries that no participant of the connection may see are blank."""
+        ...
+
+    @operation(member("channel_id"), repeatable=True)
+    async def adapter_state(self, channel_id: Id) -> StateOnWire:
+        """A channel's metadata and folded state."""
+        ...
+
+    @operation(OWN_TURN)
+    async def fail_turn(self, turn: TurnRef, error: Id, message: Text) -> None:
+        """Count a failed attempt; `error` is the kind of the error."""
+        ...
+
+    @operation(ANYBODY)
+    async def turn_over(self, turn: TurnRef, error: Id, message: Text) -> None:
+        """The attempt has ended at the other end; `error` is the kind of its error, or empty."""
+        ...
+
+
+OPERATIONS: Mapping[str, Operation] = operations_of(HubLike) | operations_of(LinkOperations)
+"""Every operation, by the name that a request gives as its `op`."""

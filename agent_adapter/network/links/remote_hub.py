@@ -1,0 +1,207 @@
+"""`RemoteHub`: a hub in another process, asked over a connection as if it were here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from agent_adapter.core.errors import NetworkError
+from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.adapters import AdapterRegistry
+from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.links.connection import Connection, Socket
+from agent_adapter.network.links.frames import Notify, TurnStart
+from agent_adapter.network.links.hosted_participant import HostedParticipant
+from agent_adapter.network.links.operation import Operation, operations_of, to_wire
+from agent_adapter.network.links.operations import OPERATIONS, HubLike
+from agent_adapter.network.links.wire import error_to_wire
+from agent_adapter.network.rules import Rule
+from agent_adapter.network.turns.turn_types import Receiver, TurnRef
+
+__all__ = ["RemoteHub"]
+
+_log = logging.getLogger("agent_adapter.network")
+
+_GOODBYE_SECONDS = 5.0
+
+C = TypeVar("C", bound="type[RemoteHub]")
+
+
+@runtime_checkable
+class LossListener(Protocol):
+    """A receiver that wants to know when its hub is lost."""
+
+    def hub_lost(self, why: str) -> None:
+        """The connection has ended and will not come back."""
+        ...
+
+
+def _asked_over_the_connection(declared: Operation) -> Callable[..., Awaitable[Any]]:
+    async def ask(self: RemoteHub, *args: Any, **kwargs: Any) -> Any:
+        answer = await self.request(declared.name, declared.written(args, kwargs))
+        return declared.result.validate_python(answer)
+
+    return ask
+
+
+def _complete(remote: C) -> C:
+    """Give `remote` the operations of `HubLike` that it does not write out."""
+    for name, declared in operations_of(HubLike).items():
+        if name not in vars(remote):
+            setattr(remote, name, _asked_over_the_connection(declared))
+    return remote
+
+
+@_complete
+class RemoteHub(HubLike):
+    """The operations of `HubLike`, each a request to the hub at the other end.
+
+    Only those are written out that need more than that; the others are made from the table.
+    """
+
+    def __init__(
+        self, dial: Callable[[], Awaitable[Socket]], *, reconnect_for: float = 60.0
+    ) -> None:
+        self.adapters = AdapterRegistry()
+        self._hosted: dict[str, HostedParticipant] = {}
+        self._early: dict[str, list[Notify | TurnStart]] = {}
+        self._registering = 0
+        self._connection = Connection(
+            dial,
+            on_frame=self._arrived,
+            on_return=self._returned,
+            on_end=self._ended,
+            reconnect_for=reconnect_for,
+        )
+
+    async def open(self) -> None:
+        """Connect; the error says why that failed."""
+        await self._connection.open()
+
+    async def aclose(self) -> None:
+        """Disconnect; the participants stay registered with the hub."""
+        await self._connection.close()
+        stopped = [task for hosted in self._hosted.values() for task in hosted.stop()]
+        await asyncio.gather(*stopped, return_exceptions=True)
+        self._hosted.clear()
+
+    async def request(self, op: str, params: dict[str, Any]) -> Any:
+        """What the hub answers to an operation, as JSON, or the error that it answers with."""
+        return await self._connection.ask(op, params)
+
+    async def register_identity(
+        self, passport: Passport, resume: Resume, rule: Rule | None = None
+    ) -> Passport:
+        """The passport with its id; the hub checks that this connection may use its name."""
+        params = OPERATIONS["register"].written((passport, resume, rule), {})
+        self._registering += 1
+        try:
+            stamped = Passport.from_dict(await self.request("register", params))
+        finally:
+            self._registering -= 1
+        self._hosted[stamped.agent_id or ""] = HostedParticipant(
+            self, stamped, params, self._connection.hub_time
+        )
+        return stamped
+
+    def attach(self, agent_id: str, receiver: Receiver) -> None:
+        """Give `receiver` what has come for the participant, and what will come."""
+        self._hosted[agent_id].receiver = receiver
+        for frame in self._early.pop(agent_id, []):
+            self._arrived(frame)
+
+    async def detach(self, agent_id: str) -> None:
+        """Deliver nothing more; the hub releases the attempts under way."""
+        hosted = self._forget(agent_id)
+        if hosted is None or not self._connection.is_up:
+            return
+        try:
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                await self.request("leave", {"agent_id": agent_id})
+        except (NetworkError, TimeoutError) as exc:
+            _log.info("the hub was not told that %s left: %s", hosted.passport.name, exc)
+
+    async def unregister(self, agent_id: str) -> None:
+        """Forget a participant; its name is free again."""
+        await self.request("unregister", {"agent_id": agent_id})
+        self._forget(agent_id)
+
+    async def post_envelope(
+        self,
+        envelope: Envelope,
+        *,
+        turn: TurnRef | None = None,
+        adopted: Sequence[str] = (),
+        answers: str | None = None,
+    ) -> str:
+        """Accept an envelope; its id."""
+        if envelope.idempotency_key is None:
+            # A repeated request, also to a hub that was restarted, must be the same message.
+            envelope = replace(envelope, idempotency_key=self._connection.new_key())
+        details = {"turn": turn, "adopted": adopted, "answers": answers}
+        params = OPERATIONS["post_envelope"].written((envelope,), details)
+        accepted: str = await self.request("post_envelope", params)
+        return accepted
+
+    async def read_wal(
+        self, channel_id: str, since: int = 0, until: int | None = None
+    ) -> list[Envelope]:
+        """The log; entries that no participant of this process may see are blank."""
+        found: list[Envelope] = []
+        while until is None or since + len(found) < until:
+            params = {"channel_id": channel_id, "since": since + len(found), "until": until}
+            page = await self.request("read_wal", params)
+            found += [Envelope.from_dict(item) for item in page["envelopes"]]
+            if not page["more"]:
+                break
+        return found
+
+    async def adapter_state(self, channel_id: str) -> Any:
+        """The folded state of a channel, as a copy."""
+        answer = await self.request("adapter_state", {"channel_id": channel_id})
+        metadata = ChannelMetadata.from_dict(answer["metadata"])
+        adapter = self.adapters.get(metadata.manifest.type, metadata.manifest.version)
+        return adapter.state_from_dict(metadata, answer["state"])
+
+    async def fail_turn(self, turn: TurnRef, /, error: BaseException) -> None:
+        """Count a failed attempt."""
+        kind, message = error_to_wire(error)
+        if not isinstance(error, NetworkError):
+            message = f"{type(error).__name__}: {error}"
+        params = {"turn": to_wire(turn), "error": kind, "message": message[:2000]}
+        await self.request("fail_turn", params)
+
+    # --- what the hub sends of itself ---------------------------------------------------------
+
+    def _arrived(self, frame: Notify | TurnStart) -> None:
+        hosted = self._hosted.get(frame.agent_id)
+        if hosted is not None and hosted.receiver is not None:
+            hosted.take(frame)
+        elif hosted is not None or self._registering:
+            # The hub may send to a participant before the answer to its registration is here.
+            self._early.setdefault(frame.agent_id, []).append(frame)
+
+    def _forget(self, agent_id: str) -> HostedParticipant | None:
+        hosted = self._hosted.pop(agent_id, None)
+        self._early.pop(agent_id, None)
+        if hosted is not None:
+            hosted.stop()
+        return hosted
+
+    async def _returned(self) -> None:
+        """Tell the hub after a cut who is here, and what has come so far."""
+        for hosted in list(self._hosted.values()):
+            data = await self.request("register", hosted.registration())
+            if data["agent_id"] != hosted.passport.agent_id:
+                name = hosted.passport.name
+                raise NetworkError(f"it is another hub: {name} has another id there; register anew")
+
+    def _ended(self, why: str) -> None:
+        for hosted in self._hosted.values():
+            listener: object = hosted.receiver
+            if isinstance(listener, LossListener):
+                listener.hub_lost(why)

@@ -1,0 +1,222 @@
+"""`SessionHub`: a hub as one connection may use it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agent_adapter.core.errors import (
+    AccessDeniedError,
+    AuthError,
+    NotFoundError,
+    ProtocolError,
+    StaleTurn,
+)
+from agent_adapter.flow.envelope import Envelope, visible_to
+from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.links.operation import to_wire
+from agent_adapter.network.links.operations import OPERATIONS, PAGE, LogPage, StateOnWire
+from agent_adapter.network.links.remote_participant import FrameSink, RemoteParticipant, catch_up
+from agent_adapter.network.links.remote_participants import RemoteParticipants
+from agent_adapter.network.links.wire import failure_from_wire, hidden
+from agent_adapter.network.rules import Rule, allows
+from agent_adapter.network.turns.turn_types import TurnRef
+from agent_adapter.store import taint
+
+__all__ = ["SessionHub"]
+
+_PAGE_BYTES = 4 * 1024 * 1024
+_PARTICIPANTS = 100
+
+
+class SessionHub:
+    """Performs the operations that a connection asks for.
+
+    A connection acts only for participants that it has registered, and sees only the channels that
+    they are in. An operation without a method here is the hub's own.
+
+    Attributes:
+        participants: the participants that the connection has registered, by id.
+    """
+
+    def __init__(
+        self, remote: RemoteParticipants, sink: FrameSink, instance: str, names: Sequence[str]
+    ) -> None:
+        self.participants: dict[str, RemoteParticipant] = {}
+        self._hub = remote.hub
+        self._remote = remote
+        self._sink = sink
+        self._instance = instance
+        self._names = list(names)
+
+    async def perform(self, op: str, params: Mapping[str, Any]) -> Any:
+        """The result of an operation as JSON.
+
+        `ProtocolError` for an unknown operation or malformed parameters; else what the access
+        checks and the operation raise.
+        """
+        operation = OPERATIONS.get(op)
+        if operation is None:
+            raise ProtocolError(f"there is no operation {op!r}; there are {', '.join(OPERATIONS)}")
+        arguments = operation.read(params)
+        for access in operation.access:
+            await access.check(self, arguments)
+        target = self if hasattr(type(self), op) else self._hub
+        return to_wire(await operation.call(target, arguments))
+
+    def close(self) -> None:
+        """The connection has ended; its participants may come back for a while."""
+        for participant in self.participants.values():
+            if participant.sink is self._sink:
+                self._remote.farewell(participant)
+
+    # --- access checks ------------------------------------------------------------------------
+
+    def check_own(self, agent_id: str) -> None:
+        """`AccessDeniedError` for a participant that the connection has not registered."""
+        if agent_id not in self.participants:
+            own = [f"{item.passport.name} ({id})" for id, item in self.participants.items()]
+            raise AccessDeniedError(
+                f"this connection acts for {', '.join(own) or 'nobody yet'}, not for "
+                f"{agent_id!r}; register it first"
+            )
+
+    async def check_member(self, channel_id: str) -> None:
+        """`NotFoundError` for a channel that none of its participants is in."""
+        metadata = await self._hub.get_channel(channel_id)
+        if self.participants.keys().isdisjoint(metadata.participant_ids()):
+            raise NotFoundError(f"there is no channel {channel_id!r} here")
+
+    async def check_own_parked(self, turn_id: str) -> None:
+        """`NotFoundError` for a turn of somebody else."""
+        turn = await self._hub.store.read(lambda tx: tx.get("turns", turn_id))
+        if turn is None or turn["agent_id"] not in self.participants:
+            raise NotFoundError(f"there is no turn {turn_id} here")
+
+    def own_turn(self, turn: TurnRef) -> TurnRef:
+        """The hub's own reference to an attempt; `StaleTurn` where it is not under way here."""
+        for participant in self.participants.values():
+            if turn.turn_id in participant.attempts:
+                return participant.attempt(turn).ref
+        raise StaleTurn(f"turn {turn.turn_id} is not under way here")
+
+    def own_envelope(self, envelope: Envelope) -> Envelope:
+        """The envelope with its sender filled in; `AccessDeniedError` for another's."""
+        if not envelope.sender_id and len(self.participants) == 1:
+            envelope = replace(envelope, sender_id=next(iter(self.participants)))
+        self.check_own(envelope.sender_id)
+        return envelope
+
+    # --- operations whose answer depends on the connection ------------------------------------
+
+    async def register(
+        self,
+        passport: Passport,
+        resume: Resume,
+        rule: Rule | None,
+        cursors: Mapping[str, str] | None,
+        seen_at: str | None,
+        running: Sequence[TurnRef],
+    ) -> Passport:
+        """Register a participant, or take it up again after a cut."""
+        if not allows(self._names, passport.name):
+            raise AuthError(
+                f"this connection may not go by the name {passport.name!r}, only by "
+                f"{', '.join(self._names) or 'none'}"
+            )
+        if len(self.participants) >= _PARTICIPANTS:
+            raise AccessDeniedError(f"a connection has at most {_PARTICIPANTS} participants")
+        participant = await self._remote.admit(passport, resume, rule, self._instance)
+        # Deliveries wait until the log is replayed, so that envelopes arrive in its order.
+        async with participant.gate:
+            participant.sink = self._sink
+            self.participants[participant.agent_id] = participant
+            if cursors is not None:
+                await catch_up(participant, cursors, seen_at or "")
+        if self._hub.is_connected(participant.agent_id):
+            await participant.resend(running)
+        else:
+            self._hub.attach(participant.agent_id, participant)
+        return participant.passport
+
+    async def leave(self, agent_id: str) -> None:
+        """Stop delivering to a participant."""
+        await self._remote.dismiss(self.participants.pop(agent_id))
+
+    async def unregister(self, agent_id: str) -> None:
+        """Forget a participant."""
+        await self.leave(agent_id)
+        await self._hub.unregister(agent_id)
+
+    async def post_envelope(
+        self,
+        envelope: Envelope,
+        *,
+        turn: TurnRef | None,
+        adopted: Sequence[str],
+        answers: str | None,
+    ) -> str:
+        """Accept an envelope; the hub sets its id and time, and a depth that cannot be lowered."""
+        sender = self.participants[envelope.sender_id]
+        ref, depth = None, max(envelope.depth, sender.depth_floor())
+        if turn is not None:
+            ref, depth = sender.attempt(turn).ref, envelope.depth
+        envelope = replace(envelope, envelope_id="", created_at="", depth=depth)
+        await self._taint(sender, envelope)
+        return await self._hub.post_envelope(envelope, turn=ref, adopted=adopted, answers=answers)
+
+    async def list_channels(
+        self, *, agent_id: str | None, state: str | None, limit: int
+    ) -> list[ChannelMetadata]:
+        """Channels of one participant, or of all that the connection has."""
+        found: dict[str, ChannelMetadata] = {}
+        for own in self.participants if agent_id is None else [agent_id]:
+            mine = await self._hub.list_channels(agent_id=own, state=state, limit=limit)
+            found |= {item.channel_id: item for item in mine}
+        newest = sorted(found.values(), key=lambda item: item.created_at, reverse=True)
+        return newest[:limit]
+
+    async def read_wal(self, channel_id: str, since: int, until: int | None) -> LogPage:
+        """A page of a log; entries that no participant of the connection may see are blank."""
+        most = since + PAGE if until is None else min(until, since + PAGE)
+        envelopes: list[dict[str, Any]] = []
+        size = 0
+        page = await self._hub.read_wal(channel_id, since, most)
+        for envelope in page:
+            seen = any(visible_to(envelope, agent_id) for agent_id in self.participants)
+            data = (envelope if seen else hidden(channel_id)).to_dict()
+            size += len(json.dumps(data))
+            if envelopes and size > _PAGE_BYTES:
+                return {"envelopes": envelopes, "more": True}
+            envelopes.append(data)
+        more = len(page) == PAGE and (until is None or until > most)
+        return {"envelopes": envelopes, "more": more}
+
+    async def adapter_state(self, channel_id: str) -> StateOnWire:
+        """A channel's metadata and folded state."""
+        metadata = await self._hub.get_channel(channel_id)
+        adapter = self._hub.adapters.get(metadata.manifest.type, metadata.manifest.version)
+        state = await self._hub.adapter_state(channel_id)
+        return {"metadata": metadata.to_dict(), "state": adapter.state_to_dict(state)}
+
+    async def fail_turn(self, turn: TurnRef, error: str, message: str) -> None:
+        """Count a failed attempt."""
+        await self._hub.fail_turn(turn, failure_from_wire(error, message))
+
+    async def turn_over(self, turn: TurnRef, error: str, message: str) -> None:
+        """The attempt has ended at the other end; one that is not under way is ignored."""
+        for participant in self.participants.values():
+            found = participant.attempts.get(turn.turn_id)
+            if found is not None and found.ref.attempt == turn.attempt:
+                found.end(error, message)
+
+    async def _taint(self, sender: RemoteParticipant, envelope: Envelope) -> None:
+        """Mark the channel before it has the words of a participant that is not trusted."""
+        name = sender.passport.name
+        if allows(self._remote.trusted, name):
+            return
+        scope, label = f"thread::{envelope.channel_id}", f"remote participant {name}"
+        await self._hub.store.write(lambda tx: taint.mark(tx, [scope], label))
