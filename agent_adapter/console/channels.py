@@ -203,7 +203,7 @@ def _around(
         for each in expected
     ]
     lease = tx.get("leases", "hub")
-    served = bool(lease and lease["epoch"] and tx.is_live(lease["epoch"]))
+    served = bool(lease and lease["owner_id"] and tx.is_live(lease["owner_id"]))
     return row, names, expectations, served
 
 

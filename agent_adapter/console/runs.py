@@ -162,7 +162,7 @@ def _step(tx: Transaction, row: Row, notes: tuple[dict[str, Any], ...]) -> Step:
         result=_result_text(row, chain.payload(tx, row["result"])),
         tries=tries,
         notes=tuple(note for note in notes if note["kind"] in _TOLD),
-        live=row["state"] == "open" and tx.is_live(row["epoch"]),
+        live=row["state"] == "open" and tx.is_live(row["owner_id"]),
     )
 
 

@@ -74,7 +74,7 @@ def _abandon(tx: Transaction, begun: list[Begun], intent: Intent) -> None:
     if not begun or begun[0].state != "started":
         return
     row = tx.get("calls", begun[0].call_key)
-    if row is None or row["state"] != "open" or row["epoch"] != tx.epoch:
+    if row is None or row["state"] != "open" or row["owner_id"] != tx.owner_id:
         return
     outcome = Outcome(
         call_key=row["call_key"], run_id=intent.run_id, ending="aborted", error_kind="cancelled"

@@ -6,7 +6,7 @@ memory store and every database share one logic. An operation must be quick, mus
 own, and may be run again from the start when a batch is rolled back: it keeps nothing outside `tx`.
 
 Conditions (`where`) are mappings. `{"run_id": x}` is equality, `{"due_at <=": x}` compares with
-`<`, `<=`, `>`, `>=` or `!=`, `{"state in": [...]}` is membership, `{"epoch": None}` is SQL's
+`<`, `<=`, `>`, `>=` or `!=`, `{"state in": [...]}` is membership, `{"owner_id": None}` is SQL's
 `IS NULL`. All of them must hold.
 """
 
@@ -32,7 +32,7 @@ class Transaction(Protocol):
     now: float
     """Seconds since the epoch by the store's clock; one value per operation."""
 
-    epoch: str
+    owner_id: str
     """The owner's mark of this process: new at every start and after a fork."""
 
     key: bytes
@@ -73,8 +73,8 @@ class Transaction(Protocol):
         """How many rows match."""
         ...
 
-    def is_live(self, epoch: str) -> bool:
-        """Whether the process that `epoch` marks still runs."""
+    def is_live(self, owner_id: str) -> bool:
+        """Whether the process with that owner id still runs."""
         ...
 
 
@@ -94,7 +94,7 @@ class Store(Protocol):
     """The store's secret for keyed hashes (32 bytes)."""
 
     @property
-    def epoch(self) -> str:
+    def owner_id(self) -> str:
         """The owner's mark of this process: new at every start and after a fork."""
         ...
 

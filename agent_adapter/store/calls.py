@@ -62,7 +62,7 @@ def end_call(tx: Transaction, outcome: Outcome) -> bool:
 
     Then the outcome is kept as evidence, and nothing else changes.
     """
-    mine = {"call_key": outcome.call_key, "state": "open", "epoch": tx.epoch}
+    mine = {"call_key": outcome.call_key, "state": "open", "owner_id": tx.owner_id}
     if not tx.update("calls", mine, _ended(tx, outcome)):
         late_outcome(tx, outcome)
         return False
@@ -134,7 +134,7 @@ def _write_intent(tx: Transaction, intent: Intent, call_key: str, n: int, row: R
             raise StoreError(f"call {call_key} was begun before under an identity of its own")
     else:
         again = dict.fromkeys(("ending", "finished_at", "error_kind", "error_text", "result"))
-        again |= {"state": "open", "epoch": tx.epoch, "run_id": intent.run_id}
+        again |= {"state": "open", "owner_id": tx.owner_id, "run_id": intent.run_id}
         again |= {"last_attempt": intent.attempt, "call_id": intent.call_id}
         tx.update("calls", {"call_key": call_key}, again)
     ledger.append(tx, intent.run_id, "intent", call_key, _intent_facts(tx, intent, call_key))
@@ -160,7 +160,7 @@ def _new_row(tx: Transaction, intent: Intent, call_key: str, n: int) -> Row:
         "ending": None,
         "error_kind": None,
         "error_text": None,
-        "epoch": tx.epoch,
+        "owner_id": tx.owner_id,
         "started_at": tx.now,
         "finished_at": None,
         "arguments": f"{call_key}.arguments",
@@ -172,16 +172,6 @@ def _new_row(tx: Transaction, intent: Intent, call_key: str, n: int) -> Row:
 
 
 def _intent_facts(tx: Transaction, intent: Intent, call_key: str) -> dict[str, Any]:
-    kept = ledger.put_payload(tx, f"{call_key}.arguments", intent.run_id, intent.arguments)
-    facts: dict[str, Any] = {
-        "tool": intent.tool,
-        "fingerprint": intent.fingerprint,
-        "effects": intent.effects,
-        "arguments": kept,
-        "attempt": intent.attempt,
-        "call_id": intent.call_id,
-        "epoch": tx.epoch,
-    }
     optional = {
         "principal": intent.principal,
         "tenant": intent.tenant,
@@ -190,7 +180,18 @@ def _intent_facts(tx: Transaction, intent: Intent, call_key: str) -> dict[str, A
         "cost": intent.cost,
         "accepted": sorted(intent.accepted),
     }
-    return facts | {name: value for name, value in optional.items() if value}
+    given = {name: value for name, value in optional.items() if value}
+    kept = ledger.put_payload(tx, f"{call_key}.arguments", intent.run_id, intent.arguments)
+    return {
+        "tool": intent.tool,
+        "fingerprint": intent.fingerprint,
+        "effects": intent.effects,
+        "arguments": kept,
+        "attempt": intent.attempt,
+        "call_id": intent.call_id,
+        "owner_id": tx.owner_id,
+        **given,
+    }
 
 
 def _ended(tx: Transaction, outcome: Outcome) -> Row:

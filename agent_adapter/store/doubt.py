@@ -19,7 +19,7 @@ def in_doubt(tx: Transaction, tenant: str | None = None) -> list[Row]:
         "calls", of_tenant | {"state": "open", "effects": "write"}, order_by="started_at"
     )
     unknown = tx.select("calls", of_tenant | {"ending": "unknown"}, order_by="finished_at")
-    return [row for row in lost if not tx.is_live(row["epoch"])] + unknown
+    return [row for row in lost if not tx.is_live(row["owner_id"])] + unknown
 
 
 def resolve(
@@ -35,13 +35,13 @@ def resolve(
     row = tx.get("calls", call_key)
     if row is None:
         return Refusal(reason=f"no call {call_key}")
-    open_elsewhere = row["state"] == "open" and tx.is_live(row["epoch"])
+    open_elsewhere = row["state"] == "open" and tx.is_live(row["owner_id"])
     if open_elsewhere or (row["state"] == "done" and row["ending"] != "unknown"):
         state = "under way" if open_elsewhere else row["ending"]
         return Refusal(reason=f"call {call_key} is not in doubt: it is {state}", state=state)
     ending = "ok" if happened else "aborted"
-    values: Row = {"state": "done", "ending": ending, "finished_at": tx.now, "epoch": tx.epoch}
-    values |= {"error_kind": None, "error_text": None}
+    values: Row = {"state": "done", "ending": ending, "finished_at": tx.now}
+    values |= {"owner_id": tx.owner_id, "error_kind": None, "error_text": None}
     facts: dict[str, Any] = {"ending": ending, "reviewer": reviewer, "reason": reason}
     if result is not None:
         values["result"] = f"{call_key}.result"

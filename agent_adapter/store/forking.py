@@ -37,7 +37,7 @@ class Forkable(Protocol):
         ...
 
     def after_fork_in_child(self) -> None:
-        """Replace locks, threads, files and the epoch."""
+        """Replace locks, threads, files and the owner id."""
         ...
 
 

@@ -95,9 +95,9 @@ def found_as(tx: Transaction, row: Row) -> Found:
     """What the row of an earlier call says to one that is the same call."""
     write = row["effects"] == "write"
     if row["state"] == "open":
-        if row["epoch"] == tx.epoch:
+        if row["owner_id"] == tx.owner_id:
             return "running"
-        if tx.is_live(row["epoch"]):
+        if tx.is_live(row["owner_id"]):
             return "in-flight"
         return "in-doubt" if write else "again"
     if row["ending"] == "unknown":
@@ -126,7 +126,7 @@ def _repeats(tx: Transaction, intent: Intent) -> Begun | None:
     rows += [
         row
         for row in tx.select("calls", same | {"state": "open"}, limit=20)
-        if not tx.is_live(row["epoch"])
+        if not tx.is_live(row["owner_id"])
     ]
     unclear = tuple(row for row in rows if row["call_key"] not in intent.accepted)
     return Begun(state="repeats", rows=unclear) if unclear else None

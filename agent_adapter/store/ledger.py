@@ -42,23 +42,15 @@ def append(
     and `verify` reports it for ever.
     """
     head = tx.memo.get(run_id) or _head(tx, run_id)
-    link = _add(tx, run_id, head, kind, call_key, facts)
-    if link is None:
-        head = _end_of_entries(tx, run_id)
-        link = _add(tx, run_id, head, kind, call_key, facts)
-    seq = head["seq"] + 1
-    mac = head_mac(tx.key, run_id, seq, link or b"") if head["mac"] else b""
-    if seq == 1:
-        _note_run(tx, run_id, facts)
-    moved: Row = {"seq": seq, "hash": link, "mac": mac}
+    moved, added = _add(tx, run_id, head, kind, call_key, facts)
+    if not added:
+        moved, _ = _add(tx, run_id, _end_of_entries(tx, run_id), kind, call_key, facts)
+    if moved["seq"] == 1:
+        whose = {"principal": facts.get("principal"), "tenant": facts.get("tenant") or ""}
+        tx.insert("runs", {"run_id": run_id, "started_at": tx.now} | whose)
     if not tx.update("chain_heads", {"run_id": run_id}, moved):
         tx.insert("chain_heads", {"run_id": run_id} | moved)
     tx.memo[run_id] = moved
-
-
-def _note_run(tx: Transaction, run_id: str, facts: Mapping[str, Any]) -> None:
-    known = {"principal": facts.get("principal"), "tenant": facts.get("tenant") or ""}
-    tx.insert("runs", {"run_id": run_id, "started_at": tx.now} | known)
 
 
 def _head(tx: Transaction, run_id: str) -> Row:
@@ -83,22 +75,26 @@ def _add(
     kind: str,
     call_key: str | None,
     facts: Mapping[str, Any],
-) -> bytes | None:
-    """The hash of the new entry; `None`, adding nothing, if there is one in its place."""
+) -> tuple[Row, bool]:
+    """The chain's next head, and whether the entry was added: `False` if one is in its place."""
     seq = head["seq"] + 1
     named = {"v": VERSION, "run": run_id, "seq": seq, "at": tx.now, "kind": kind, "call": call_key}
     body = to_json({**named, **facts})
     link = chain_hash(head["hash"], body)
+    # A head that was not sealed stays so: a seal would hide that somebody has changed the chain.
+    mac = head_mac(tx.key, run_id, seq, link) if head["mac"] else b""
     entry = {"run_id": run_id, "seq": seq, "at": tx.now, "kind": kind, "call_key": call_key}
-    return link if tx.insert("ledger", {**entry, "body": body, "hash": link}) else None
+    added = tx.insert("ledger", {**entry, "body": body, "hash": link})
+    return {"seq": seq, "hash": link, "mac": mac}, added
 
 
 def put_payload(tx: Transaction, id: str, run_id: str, data: bytes) -> str:
     """Keep `data` where it can be erased; the salted digest for the chain."""
     salt = os.urandom(16)
+    digest = payload_digest(salt, data)
     if not tx.insert("payloads", {"id": id, "run_id": run_id, "salt": salt, "data": data}):
         tx.update("payloads", {"id": id}, {"run_id": run_id, "salt": salt, "data": data})
-    return payload_digest(salt, data)
+    return digest
 
 
 def payload(tx: Transaction, id: str | None) -> bytes | None:

@@ -36,7 +36,7 @@ def reserve(tx: Transaction, call_key: str, run_id: str, tool: str, cost: float)
         spent = {"calls": used["calls"] + 1, "cost": used["cost"] + cost}
         _put(tx, run_id, name, used, spent)
     held = {"call_key": call_key, "run_id": run_id, "tool": tool, "cost": cost}
-    tx.insert("reservations", held | {"epoch": tx.epoch, "at": tx.now})
+    tx.insert("reservations", held | {"owner_id": tx.owner_id, "at": tx.now})
 
 
 def settle(tx: Transaction, call_key: str) -> None:
@@ -70,4 +70,4 @@ def _put(tx: Transaction, run_id: str, tool: str, used: Row, spent: Row) -> None
 
 def _under_way(tx: Transaction, run_id: str) -> int:
     held = tx.select("reservations", {"run_id": run_id})
-    return sum(tx.is_live(row["epoch"]) for row in held)
+    return sum(tx.is_live(row["owner_id"]) for row in held)

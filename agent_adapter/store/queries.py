@@ -205,13 +205,13 @@ def tool_use(tx: Transaction, tool: str, tenant: str) -> ToolUse:
 
 def health(tx: Transaction) -> dict[str, Any]:
     """What is under way in the store: processes, the hub that serves it, and what waits."""
-    epochs = tx.select("epochs", order_by="started_at", descending=True, limit=50)
+    processes = tx.select("owners", order_by="started_at", descending=True, limit=50)
     lease = tx.get("leases", "hub")
-    served = bool(lease and lease["epoch"] and tx.is_live(lease["epoch"]))
+    served = bool(lease and lease["owner_id"] and tx.is_live(lease["owner_id"]))
     stopped = tx.get("meta", "writes-stopped")
     return {
         "now": tx.now,
-        "processes": [{**row, "live": tx.is_live(row["id"])} for row in epochs],
+        "processes": [{**row, "live": tx.is_live(row["id"])} for row in processes],
         "hub": lease["holder"] if lease and served else None,
         "commands_queued": tx.count("commands", {"state": "queued"}),
         "approvals_pending": tx.count("approvals", {"state": "pending", "decide_by >=": tx.now}),
@@ -270,7 +270,7 @@ def _line(tx: Transaction, row: Row) -> RunLine:
 
 def _unclear(tx: Transaction, run_id: str) -> int:
     lost = tx.select("calls", {"run_id": run_id, "state": "open", "effects": "write"}, limit=100)
-    dead = sum(not tx.is_live(row["epoch"]) for row in lost)
+    dead = sum(not tx.is_live(row["owner_id"]) for row in lost)
     return dead + tx.count("calls", {"run_id": run_id, "ending": "unknown"})
 
 

@@ -46,7 +46,7 @@ CALLS = Table(
     "calls",
     _columns(
         "call_key tenant run_id tool digest n:int thread_id principal attempt:int last_attempt:int"
-        " call_id parent_call_key effects fingerprint state ending error_kind error_text epoch"
+        " call_id parent_call_key effects fingerprint state ending error_kind error_text owner_id"
         " started_at:real finished_at:real arguments result cost:real once_key record_id"
     ),
     key=("call_key",),
@@ -54,7 +54,7 @@ CALLS = Table(
         ("run_id", "tool", "digest", "n"),
         ("run_id", "call_id"),
         ("run_id", "started_at"),
-        ("state", "epoch"),
+        ("state", "owner_id"),
         ("ending", "finished_at"),
         ("once_key",),
         ("tool", "started_at"),
@@ -131,7 +131,7 @@ USAGE = Table(
 
 RESERVATIONS = Table(
     "reservations",
-    _columns("call_key run_id tool cost:real epoch at:real"),
+    _columns("call_key run_id tool cost:real owner_id at:real"),
     key=("call_key",),
     indexes=(("run_id",),),
 )
@@ -148,8 +148,8 @@ CACHE = Table(
 )
 """Results of cached read tools."""
 
-EPOCHS = Table(
-    "epochs",
+OWNERS = Table(
+    "owners",
     _columns("id host pid:int started_at:real heartbeat_at:real"),
     key=("id",),
 )
@@ -209,7 +209,7 @@ ENVELOPES = Table(
 TURNS = Table(
     "turns",
     _columns(
-        "turn_id channel_id n:int agent_id attempt:int fails:int state epoch due_at:real"
+        "turn_id channel_id n:int agent_id attempt:int fails:int state owner_id due_at:real"
         " started_at:real ended_at:real trigger reason"
     ),
     key=("turn_id",),
@@ -268,7 +268,7 @@ COMMANDS = Table(
 """What other processes ask the hub of this store to do; `state` is `queued`, `done` or
 `refused`."""
 
-LEASES = Table("leases", _columns("name epoch holder at:real"), key=("name",))
+LEASES = Table("leases", _columns("name owner_id holder at:real"), key=("name",))
 """Who alone may do a thing: `hub` is the hub that dispatches turns."""
 
 TASKS = Table(
@@ -327,7 +327,7 @@ TABLES: tuple[Table, ...] = (
     RESERVATIONS,
     TAINTS,
     CACHE,
-    EPOCHS,
+    OWNERS,
     META,
     *NETWORK_TABLES,
     TOKENS,

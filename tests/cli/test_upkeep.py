@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 
-from agent_adapter.store.sql import migrate
+from agent_adapter.store.sql.migrate import upgrade
 from agent_adapter.store.sql.revisions import HEAD
 from agent_adapter.store.sqlite.inspection import APPLICATION_ID
 from agent_adapter.store.sqlite.keyfile import file_key
@@ -24,13 +22,9 @@ def old(tmp_path: Path) -> str:
     """A store with the first schema that there was."""
     path = tmp_path / "old.db"
     file_key(path.with_name("old.db.key"), may_create=True)
-    config = Config()
-    config.set_main_option("script_location", str(migrate.SCRIPTS))
-    config.set_main_option("path_separator", "os")
     engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.NullPool)
     with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+        upgrade(connection, "0001")
     with closing(sqlite3.connect(path)) as file:
         file.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     return str(path)

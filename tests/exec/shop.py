@@ -21,7 +21,7 @@ ARGS = {"order": "A1", "amount": 5}
 
 
 class FakeClock:
-    """A clock that moves when told, in seconds since the epoch."""
+    """A clock that moves when told, in seconds since the owner id."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
@@ -97,7 +97,7 @@ async def is_whole(store: Store) -> bool:
 
 @asynccontextmanager
 async def another_process(store: SqliteStore, clock: Any) -> AsyncIterator[SqliteStore]:
-    """The same file with an epoch of its own, dead on leaving."""
+    """The same file with an owner id of its own, dead on leaving."""
     other = SqliteStore(store.path, clock=clock)
     try:
         yield other

@@ -58,7 +58,7 @@ EFFECTS = ["read", "idempotent", "write"]
 async def left_open(
     store: Any, spec: ToolSpec, *, limits: RunLimits | None = None, **known: Any
 ) -> None:
-    """Begin a call of `spec` in this store's epoch and leave it open."""
+    """Begin a call of `spec` in the name of this store's owner and leave it open."""
     call = Call(Executor(store=store), spec, ARGS, in_run(**known), None)
     call.values = spec.validate(ARGS)
     intent = call.intent()

@@ -48,9 +48,9 @@ class FaultyStore:
         return self.inner.key
 
     @property
-    def epoch(self) -> str:
+    def owner_id(self) -> str:
         """As the inner store."""
-        return self.inner.epoch
+        return self.inner.owner_id
 
     async def write(self, op: Operation[T]) -> T:
         """Run `op`, or fail."""

@@ -100,7 +100,7 @@ async def test_an_envelope_is_never_accepted_by_both(tmp_path: Path) -> None:
         channel = await _two_people(stale)
         # The first process is taken for dead, as it is after a long stop.
         await stale_store.write(
-            lambda tx: tx.update("leases", {"name": "hub"}, {"epoch": "epo_0000000000000000"})
+            lambda tx: tx.update("leases", {"name": "hub"}, {"owner_id": "epo_0000000000000000"})
         )
         async with scene(fresh_store) as fresh:
             await fresh.person("ana")

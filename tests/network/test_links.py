@@ -448,7 +448,7 @@ async def test_turns_of_others_cannot_be_ended(here: HubClient, there: HubClient
     await there.register_human(Passport(name="cid"))
     far = await there.hub_like()
     assert isinstance(far, RemoteHub)
-    ref = TurnRef(turn_id="trn_1", channel_id="ch", attempt=1, epoch="")
+    ref = TurnRef(turn_id="trn_1", channel_id="ch", attempt=1, owner_id="")
     with pytest.raises(StaleTurn, match="not under way here"):
         await far.end_silent_turn(ref)
 

@@ -50,16 +50,16 @@ async def open_at_once(path: Path) -> None:
     """Open a store that another process opens at the same time; print its key."""
     start_when_told(path.parent)
     store = SqliteStore(path)
-    await store.write(lambda tx: tx.insert("runs", {"run_id": store.epoch}))
+    await store.write(lambda tx: tx.insert("runs", {"run_id": store.owner_id}))
     print(store.key.hex())
     await store.aclose()
 
 
 async def hold(path: Path) -> None:
-    """Write, print the epoch, and stay until killed."""
+    """Write, print the owner id, and stay until killed."""
     store = SqliteStore(path)
-    await store.write(lambda tx: tx.insert("calls", {"call_key": "k", "epoch": tx.epoch}))
-    print(store.epoch, flush=True)
+    await store.write(lambda tx: tx.insert("calls", {"call_key": "k", "owner_id": tx.owner_id}))
+    print(store.owner_id, flush=True)
     await asyncio.Event().wait()
 
 
@@ -81,38 +81,39 @@ async def post_and_leave(path: Path) -> None:
 
 
 def fork_and_write(path: Path) -> None:
-    """Write in a parent and in its forked child; print both epochs and what was seen of whom."""
+    """Write in a parent and in its forked child; print both owner ids and what was seen of whom."""
 
     async def in_child(store: SqliteStore, parent: str) -> None:
         lives = await store.write(
             lambda tx: (tx.insert("runs", {"run_id": "child"}), tx.is_live(parent))
         )
         await store.aclose()
-        print(parent != store.epoch, lives[1], flush=True)
+        print(parent != store.owner_id, lives[1], flush=True)
 
     store = SqliteStore(path)
     asyncio.run(store.write(lambda tx: tx.insert("runs", {"run_id": "parent"})))
     assert asyncio.run(store.read(lambda tx: tx.count("runs"))) == 1
-    parent = store.epoch
+    parent = store.owner_id
     child = os.fork()
     if child == 0:
         asyncio.run(in_child(store, parent))
         sys.exit(0)
     assert os.waitpid(child, 0)[1] == 0
     asyncio.run(store.write(lambda tx: tx.insert("runs", {"run_id": "after"})))
-    print(asyncio.run(store.read(lambda tx: tx.count("runs"))), store.epoch == parent, flush=True)
+    runs = asyncio.run(store.read(lambda tx: tx.count("runs")))
+    print(runs, store.owner_id == parent, flush=True)
     asyncio.run(store.aclose())
 
 
 def fork_and_outlive(path: Path) -> None:
-    """Print the epoch, fork a child that stays, and be killed."""
+    """Print the owner id, fork a child that stays, and be killed."""
     store = SqliteStore(path)
     asyncio.run(store.write(lambda tx: tx.insert("runs", {"run_id": "parent"})))
     child = os.fork()
     if child == 0:
         time.sleep(60)
         os._exit(0)
-    print(store.epoch, child, flush=True)
+    print(store.owner_id, child, flush=True)
     time.sleep(60)
 
 

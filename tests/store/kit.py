@@ -356,14 +356,14 @@ async def time_stands_still_in_an_operation(store: Store, clock: KitClock) -> No
 
 @_check
 async def an_operation_knows_its_store(store: Store, clock: KitClock) -> None:
-    """Epoch and key are the store's; the own epoch is live, one that never was is not."""
-    epoch, key, own, other = await store.write(
-        lambda tx: (tx.epoch, tx.key, tx.is_live(tx.epoch), tx.is_live("epo_0123456789abcdef"))
+    """Owner and key are the store's; the own one is live, one that never was is not."""
+    owner_id, key, own, other = await store.write(
+        lambda tx: (tx.owner_id, tx.key, tx.is_live(tx.owner_id), tx.is_live("epo_0123456789abcd"))
     )
-    assert (epoch, key) == (store.epoch, store.key)
+    assert (owner_id, key) == (store.owner_id, store.key)
     assert len(key) == 32
     assert own is True and other is False
-    assert await store.read(lambda tx: tx.is_live(store.epoch)) is True
+    assert await store.read(lambda tx: tx.is_live(store.owner_id)) is True
 
 
 @_check

@@ -71,20 +71,14 @@ async def test_rows_of_one_time_stay_on_one_page() -> None:
 async def test_runs_of_an_older_store_are_noted_when_it_is_opened(tmp_path: Path) -> None:
     """The migration adds what later versions write with the first entry."""
     import sqlalchemy as sa
-    from alembic import command
-    from alembic.config import Config
 
-    from agent_adapter.store.sql import migrate
+    from agent_adapter.store.sql.migrate import upgrade
     from agent_adapter.store.sqlite.inspection import APPLICATION_ID
 
     path = tmp_path / "old.db"
-    config = Config()
-    config.set_main_option("script_location", str(migrate.SCRIPTS))
-    config.set_main_option("path_separator", "os")
     engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.NullPool)
     with engine.connect() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0002")
+        upgrade(connection, "0002")
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.exec_driver_sql("INSERT INTO ledger (run_id, seq, at) VALUES ('run_o', 1, 7.0)")
         connection.exec_driver_sql(

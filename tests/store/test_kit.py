@@ -231,7 +231,7 @@ FAULTS: list[tuple[str, type[MemoryStore], Check]] = [
     ("makes text of bytes", _tampered(get=_text_for_bytes), kit.a_row_comes_back_as_it_went_in),
     (
         "takes everybody for live",
-        _tampered(is_live=lambda tx, epoch: True),
+        _tampered(is_live=lambda tx, owner_id: True),
         kit.an_operation_knows_its_store,
     ),
 ]

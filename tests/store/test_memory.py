@@ -119,7 +119,7 @@ async def test_an_operation_starts_no_other() -> None:
     assert await store.read(lambda tx: tx.count("runs")) == 0
 
 
-async def test_every_store_is_an_epoch_of_its_own() -> None:
-    """The epoch of another store is dead."""
+async def test_every_store_is_an_owner_of_its_own() -> None:
+    """The owner of another store is dead."""
     first, second = MemoryStore(), MemoryStore()
-    assert await first.read(lambda tx: tx.is_live(second.epoch)) is False
+    assert await first.read(lambda tx: tx.is_live(second.owner_id)) is False

@@ -12,6 +12,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from agent_adapter.store.sql import migrate, revisions
+from agent_adapter.store.sql.migrate import upgrade
 from agent_adapter.store.sql.schema import METADATA
 from agent_adapter.store.sqlite import SqliteStore
 from agent_adapter.store.sqlite.inspection import APPLICATION_ID
@@ -64,3 +65,25 @@ async def test_a_file_that_was_only_begun_is_made_a_store(tmp_path: Path) -> Non
         store = SqliteStore(path)
         assert await store.write(lambda tx: tx.insert("runs", {"run_id": "r"})) is True
         await store.aclose()
+
+
+async def test_a_file_of_version_0_1_opens_with_its_rows(tmp_path: Path) -> None:
+    """What its processes left open, and the processes themselves, are found under owner ids."""
+    path = tmp_path / "old.db"
+    engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        upgrade(connection, "0003")
+        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+        keys = {"calls": "call_key", "reservations": "call_key", "turns": "turn_id"}
+        for table, key in keys.items():
+            connection.exec_driver_sql(f"INSERT INTO {table} ({key}, epoch) VALUES ('k', 'epo_a')")
+        connection.exec_driver_sql("INSERT INTO leases (name, epoch) VALUES ('hub', 'epo_a')")
+        connection.exec_driver_sql("INSERT INTO epochs (id, pid) VALUES ('epo_a', 7)")
+        connection.commit()
+    store = SqliteStore(path, key=bytes(32))
+    for table in ("calls", "reservations", "turns", "leases"):
+        assert await store.read(lambda tx, t=table: tx.count(t, {"owner_id": "epo_a"})) == 1
+    owner = await store.read(lambda tx: tx.get("owners", "epo_a"))
+    assert owner is not None and owner["pid"] == 7
+    assert await store.read(lambda tx: tx.is_live("epo_a")) is False
+    await store.aclose()

@@ -103,14 +103,14 @@ async def test_processes_that_open_a_new_file_at_once_agree(path: Path) -> None:
 
 
 async def test_a_killed_process_is_dead_at_once(path: Path) -> None:
-    """The epoch of a process is live while it runs and dead right after SIGKILL."""
+    """The owner id of a process is live while it runs and dead right after SIGKILL."""
     holder = _start("hold", path)
-    epoch = _line(holder)
+    owner_id = _line(holder)
     store = SqliteStore(path)
-    assert await store.read(lambda tx: tx.is_live(epoch)) is True
+    assert await store.read(lambda tx: tx.is_live(owner_id)) is True
     _kill(holder)
-    assert await store.read(lambda tx: tx.is_live(epoch)) is False
-    assert await store.read(lambda tx: tx.count("calls", {"epoch": epoch})) == 1
+    assert await store.read(lambda tx: tx.is_live(owner_id)) is False
+    assert await store.read(lambda tx: tx.count("calls", {"owner_id": owner_id})) == 1
     await store.aclose()
 
 
@@ -134,7 +134,7 @@ async def test_posts_are_written_when_the_program_ends(path: Path) -> None:
 
 
 async def test_a_forked_child_has_a_store_of_its_own(path: Path) -> None:
-    """Child and parent write to the file, under different epochs, each seeing the other live."""
+    """Child and parent write to the file, with different owner ids, each seeing the other live."""
     child, parent = _output(_start("fork_and_write", path)).split("\n")
     assert child == "True True"
     assert parent == "3 True"
@@ -143,13 +143,13 @@ async def test_a_forked_child_has_a_store_of_its_own(path: Path) -> None:
 async def test_a_child_does_not_keep_its_dead_parent_alive(path: Path) -> None:
     """A parent that was killed is dead although its forked child still runs."""
     process = _start("fork_and_outlive", path)
-    epoch, child = _line(process).split()
+    owner_id, child = _line(process).split()
     store = SqliteStore(path)
     try:
-        assert await store.read(lambda tx: tx.is_live(epoch)) is True
+        assert await store.read(lambda tx: tx.is_live(owner_id)) is True
         process.send_signal(signal.SIGKILL)
         process.wait(timeout=30)
-        assert await store.read(lambda tx: tx.is_live(epoch)) is False
+        assert await store.read(lambda tx: tx.is_live(owner_id)) is False
     finally:
         os.kill(int(child), signal.SIGKILL)
         process.communicate(timeout=30)

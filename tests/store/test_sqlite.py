@@ -39,14 +39,14 @@ class _Gate:
 
 
 async def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
-    """Rows, key and URL survive; the epoch does not."""
+    """Rows, key and URL survive; the owner id does not."""
     first = SqliteStore(tmp_path / "state.db")
     await first.write(lambda tx: tx.insert("runs", {"run_id": "r"}))
     await first.aclose()
     second = SqliteStore(first.url)
     assert await second.read(lambda tx: tx.count("runs")) == 1
     assert (second.key, second.url) == (first.key, first.url)
-    assert second.epoch != first.epoch
+    assert second.owner_id != first.owner_id
     await second.aclose()
 
 
@@ -59,7 +59,7 @@ def test_commits_are_on_the_disk_when_they_return(tmp_path: Path) -> None:
 
 
 async def test_closing_leaves_one_file_and_its_key(tmp_path: Path) -> None:
-    """The write-ahead log is emptied into the file, and no epoch is left locked."""
+    """The write-ahead log is emptied into the file, and no owner is left locked."""
     store = SqliteStore(tmp_path / "state.db")
     await store.write(lambda tx: tx.insert("runs", {"run_id": "r"}))
     await store.read(lambda tx: tx.count("runs"))

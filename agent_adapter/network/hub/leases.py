@@ -26,12 +26,12 @@ def take(tx: Transaction, holder: str, hub: Any, *, where: str) -> float | None:
     `NetworkError` says who holds it while that process is alive.
     """
     row = tx.get("leases", _NAME)
-    mine: Row = {"epoch": tx.epoch, "holder": holder, "at": tx.now}
+    mine: Row = {"owner_id": tx.owner_id, "holder": holder, "at": tx.now}
     if row is None:
         tx.insert("leases", {"name": _NAME} | mine)
         _alive[holder] = hub
         return 0.0
-    if row["holder"] == holder and row["epoch"] == tx.epoch:
+    if row["holder"] == holder and row["owner_id"] == tx.owner_id:
         return None
     if _is_served(tx, row):
         raise NetworkError(
@@ -46,7 +46,7 @@ def take(tx: Transaction, holder: str, hub: Any, *, where: str) -> float | None:
 def check(tx: Transaction, holder: str) -> None:
     """`HubReplaced` when `holder` does not hold the lease any more."""
     row = tx.get("leases", _NAME)
-    if row is None or row["holder"] != holder or row["epoch"] != tx.epoch:
+    if row is None or row["holder"] != holder or row["owner_id"] != tx.owner_id:
         raise HubReplaced(
             "this hub does not serve its store any more"
             + ("" if row is None else f": {_who(tx, row)} does")
@@ -56,21 +56,21 @@ def check(tx: Transaction, holder: str) -> None:
 
 def beat(tx: Transaction, holder: str) -> bool:
     """Say that the hub still runs; `False` if another one has taken its place."""
-    where = {"name": _NAME, "holder": holder, "epoch": tx.epoch}
+    where = {"name": _NAME, "holder": holder, "owner_id": tx.owner_id}
     return bool(tx.update("leases", where, {"at": tx.now}))
 
 
 def release(tx: Transaction, holder: str) -> None:
     """Leave the store to whoever opens it next; when it was left stays known."""
-    where = {"name": _NAME, "holder": holder, "epoch": tx.epoch}
-    tx.update("leases", where, {"holder": None, "epoch": None, "at": tx.now})
+    where = {"name": _NAME, "holder": holder, "owner_id": tx.owner_id}
+    tx.update("leases", where, {"holder": None, "owner_id": None, "at": tx.now})
     _alive.pop(holder, None)
 
 
 def _is_served(tx: Transaction, row: Row) -> bool:
-    if row["epoch"] is None or not tx.is_live(row["epoch"]):
+    if row["owner_id"] is None or not tx.is_live(row["owner_id"]):
         return False
-    if row["epoch"] != tx.epoch:
+    if row["owner_id"] != tx.owner_id:
         return True
     # The same opened store: its other hub counts while the object and its loop are there.
     other = _alive.get(row["holder"])
@@ -78,7 +78,7 @@ def _is_served(tx: Transaction, row: Row) -> bool:
 
 
 def _who(tx: Transaction, row: Row) -> str:
-    epoch = tx.get("epochs", row["epoch"]) if row["epoch"] is not None else None
-    if epoch is None:
+    process = tx.get("owners", row["owner_id"]) if row["owner_id"] is not None else None
+    if process is None:
         return f"hub {row['holder']} of this process"
-    return f"hub {row['holder']} of process {epoch['pid']} on {epoch['host']}"
+    return f"hub {row['holder']} of process {process['pid']} on {process['host']}"

@@ -104,7 +104,7 @@ def _started(
         turn_id=turn["turn_id"],
         channel_id=turn["channel_id"],
         attempt=turn["attempt"],
-        epoch=turn["epoch"],
+        owner_id=turn["owner_id"],
     )
     return StartedTurn(
         ref=ref,

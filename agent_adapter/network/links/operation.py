@@ -166,5 +166,5 @@ def _turn_ref(value: Any) -> TurnRef:
     """The attempt that a client names; the owner's id never leaves the hub."""
     match value:
         case {"turn_id": str(turn_id), "attempt": int(attempt)}:
-            return TurnRef(turn_id=turn_id, channel_id="", attempt=attempt, epoch="")
+            return TurnRef(turn_id=turn_id, channel_id="", attempt=attempt, owner_id="")
     raise ValueError("a turn is an object with turn_id (string) and attempt (integer)")

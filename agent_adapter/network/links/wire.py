@@ -66,7 +66,7 @@ def started_from_wire(data: Mapping[str, Any], adapter: ChannelAdapter) -> Start
             turn_id=data["turn_id"],
             channel_id=metadata.channel_id,
             attempt=data["attempt"],
-            epoch="",
+            owner_id="",
         ),
         agent_id=data["agent_id"],
         n=data["n"],

@@ -87,7 +87,7 @@ def start(tx: Transaction, turn_id: str) -> Row | None:
     row = tx.get("turns", turn_id)
     if row is None or row["state"] != "due" or row["due_at"] is None or row["due_at"] > tx.now:
         return None
-    values: Row = {"state": "running", "attempt": row["attempt"] + 1, "epoch": tx.epoch}
+    values: Row = {"state": "running", "attempt": row["attempt"] + 1, "owner_id": tx.owner_id}
     values |= {"started_at": tx.now, "due_at": None}
     tx.update("turns", {"turn_id": turn_id, "state": "due"}, values)
     return row | values
@@ -96,7 +96,7 @@ def start(tx: Transaction, turn_id: str) -> Row | None:
 def held(tx: Transaction, ref: TurnRef) -> Row:
     """The row of a running turn; `StaleTurn` when another attempt has begun, or it is over."""
     row = tx.get("turns", ref.turn_id)
-    same = row is not None and row["attempt"] == ref.attempt and row["epoch"] == ref.epoch
+    same = row is not None and row["attempt"] == ref.attempt and row["owner_id"] == ref.owner_id
     if row is None or not same or row["state"] != "running":
         raise StaleTurn(
             f"attempt {ref.attempt} of turn {ref.turn_id} may not write any more: the turn is "
@@ -168,7 +168,7 @@ def release(tx: Transaction, ref: TurnRef) -> Row:
 
 def reclaim(tx: Transaction, turn_id: str) -> bool:
     """Make due a turn that this process has started and nobody in it runs any more."""
-    where = {"turn_id": turn_id, "state": "running", "epoch": tx.epoch}
+    where = {"turn_id": turn_id, "state": "running", "owner_id": tx.owner_id}
     return bool(tx.update("turns", where, {"state": "due", "due_at": tx.now}))
 
 

@@ -19,7 +19,7 @@ class TurnRef:
     turn_id: str
     channel_id: str
     attempt: int
-    epoch: str
+    owner_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,9 +38,9 @@ class _Tables(dict[str, MemoryTable]):
 class _MemoryTransaction:
     """The tables inside one operation; what it changed is noted, to be taken back if it raises."""
 
-    __slots__ = ("_idle", "_run_tables", "_tables", "epoch", "key", "memo", "now", "undo")
+    __slots__ = ("_idle", "_run_tables", "_tables", "key", "memo", "now", "owner_id", "undo")
 
-    def __init__(self, tables: _Tables, idle: IdleRuns, epoch: str, key: bytes) -> None:
+    def __init__(self, tables: _Tables, idle: IdleRuns, owner_id: str, key: bytes) -> None:
         self._tables = tables
         self._idle = idle
         self._run_tables = frozenset(
@@ -51,7 +51,7 @@ class _MemoryTransaction:
         self.undo: list[tuple[MemoryTable, Any, Row | None]] = []
         self.memo: dict[str, Row] = {}
         self.now = 0.0
-        self.epoch = epoch
+        self.owner_id = owner_id
         self.key = key
 
     def get(self, table: str, *key: Any) -> Row | None:
@@ -122,8 +122,8 @@ class _MemoryTransaction:
         stored = self._tables[table]
         return len(stored.find(where)) if where else len(stored.rows)
 
-    def is_live(self, epoch: str) -> bool:
-        return epoch == self.epoch
+    def is_live(self, owner_id: str) -> bool:
+        return owner_id == self.owner_id
 
     def roll_back(self) -> None:
         for stored, key, old in reversed(self.undo):
@@ -154,15 +154,15 @@ class MemoryStore:
         self._posted: deque[tuple[Operation[Any], float]] = deque()
         self._tables = _Tables((table.name, MemoryTable(table)) for table in TABLES)
         self._idle = IdleRuns(self._tables, most=_RUN_LIMIT, seconds=_RUN_SECONDS)
-        self._tx = _MemoryTransaction(self._tables, self._idle, _new_epoch(), self.key)
+        self._tx = _MemoryTransaction(self._tables, self._idle, _new_owner_id(), self.key)
         self._busy = False
         self._closed = False
         watch_forks(self)
 
     @property
-    def epoch(self) -> str:
+    def owner_id(self) -> str:
         """The owner's mark of this process: new at every start and after a fork."""
-        return self._tx.epoch
+        return self._tx.owner_id
 
     async def write(self, op: Operation[T]) -> T:
         """Run `op` whole or not at all, after everything posted."""
@@ -243,10 +243,10 @@ class MemoryStore:
         release_all(self._held)
 
     def after_fork_in_child(self) -> None:
-        """A child is another process: new locks, a new epoch, a copy of the rows."""
+        """A child is another process: new locks, a new owner id, a copy of the rows."""
         self._lock = threading.RLock()
         self._held = []
-        self._tx.epoch = _new_epoch()
+        self._tx.owner_id = _new_owner_id()
 
 
 def open_memory(url: str, *, clock: Clock = time.time, key: bytes | None = None) -> MemoryStore:
@@ -260,5 +260,5 @@ def _closed() -> StoreError:
     return StoreError("memory://: this store is closed; open another")
 
 
-def _new_epoch() -> str:
+def _new_owner_id() -> str:
     return f"epo_{secrets.token_hex(8)}"

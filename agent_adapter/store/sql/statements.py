@@ -7,7 +7,8 @@ calls of one shape is values alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
@@ -16,12 +17,11 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.elements import ColumnElement
 
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store.base import Condition, Row
-from agent_adapter.store.conditions import check_columns, listed, refuse_none, term
+from agent_adapter.store.conditions import check_columns, refuse_none, term
 from agent_adapter.store.sql.schema import core_table
 from agent_adapter.store.tables import TABLES, Table
 
-__all__ = ["InsertIfAbsent", "Shape", "Statement", "Statements", "shape_of"]
+__all__ = ["InsertIfAbsent", "Shape", "Statement", "Statements"]
 
 InsertIfAbsent = Callable[[sa.Table], Any]
 """A dialect's `INSERT … ON CONFLICT DO NOTHING` for a table."""
@@ -41,159 +41,64 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def shape_of(where: Condition | None) -> tuple[Shape, list[Any]]:
-    """The shape of a condition and its values in order."""
-    if not where:
-        return (), []
-    shape = []
-    values = []
-    for written, value in where.items():
-        if value is None:
-            shape.append((written, -1))
-        elif written.endswith(" in"):
-            several = listed(written, value)
-            shape.append((written, len(several)))
-            values.extend(several)
-        else:
-            shape.append((written, 1))
-            values.append(value)
-    return tuple(shape), values
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     """SQL text, and the order in which it takes its values.
 
-    `order` names places among the values of a call; `constants` are added to them at the end.
+    `order` holds indexes into the values of a call, to which `constants` are added at the end;
+    `None` means that the values are taken as they come. `columns` are those of the table.
     """
 
-    __slots__ = ("_constants", "_order", "columns", "sql")
-
-    def __init__(
-        self, sql: str, order: Sequence[int], constants: Sequence[Any], columns: tuple[str, ...]
-    ) -> None:
-        self.sql = sql
-        self.columns = columns
-        self._constants = tuple(constants)
-        in_place = not constants and list(order) == list(range(len(order)))
-        self._order = None if in_place else tuple(order)
-
-    def bound(self, values: Sequence[Any]) -> Sequence[Any]:
-        """`values` as the statement takes them."""
-        if self._order is None:
-            return values
-        several = (*values, *self._constants)
-        return [several[i] for i in self._order]
+    sql: str
+    declared: Table
+    columns: tuple[str, ...]
+    order: tuple[int, ...] | None
+    constants: tuple[Any, ...]
 
 
-class Statements:
-    """The statements of one dialect; safe to share between threads."""
+class Statements(dict[tuple[Any, ...], Statement]):
+    """The statements of one dialect, compiled when they are first looked up.
+
+    Keys are `("get", table)`, `("insert", table)`, `("update", table, columns, shape)`,
+    `("delete", table, shape)`, `("count", table, shape)` and
+    `("select", table, shape, order, descending, limited)`. Safe to share between threads.
+    """
+
+    # A dictionary, so that finding a statement again enters no Python function.
 
     def __init__(self, dialect: Dialect, insert_if_absent: InsertIfAbsent) -> None:
+        super().__init__()
         self._dialect = dialect
         self._insert_if_absent = insert_if_absent
         self._declared: Mapping[str, Table] = {table.name: table for table in TABLES}
-        self._known: dict[tuple[Any, ...], Statement] = {}
-        self.blanks: Mapping[str, Row] = {
-            table.name: dict.fromkeys(c.name for c in table.columns) for table in TABLES
-        }
 
-    def declared(self, table: str) -> Table:
-        """The declaration of that name."""
-        found = self._declared.get(table)
-        if found is None:
-            raise StoreError(f"no table {table!r}; there are {', '.join(self._declared)}")
-        return found
-
-    def get(self, table: str) -> Statement:
-        """One row by its primary key."""
-        return self._known.get(("get", table)) or self._keep(("get", table), self._get(table))
-
-    def insert(self, table: str) -> Statement:
-        """One whole row, unless its key exists."""
-        return self._known.get(("insert", table)) or self._keep(
-            ("insert", table), self._insert(table)
-        )
-
-    def update(self, table: str, columns: tuple[str, ...], shape: Shape) -> Statement:
-        """New values for `columns`, then those of the condition."""
-        key = ("update", table, columns, shape)
-        return self._known.get(key) or self._keep(key, self._update(table, columns, shape))
-
-    def delete(self, table: str, shape: Shape) -> Statement:
-        """Every row that matches."""
-        key = ("delete", table, shape)
-        return self._known.get(key) or self._keep(key, self._delete(table, shape))
-
-    def count(self, table: str, shape: Shape) -> Statement:
-        """How many rows match."""
-        key = ("count", table, shape)
-        return self._known.get(key) or self._keep(key, self._count(table, shape))
-
-    def select(
-        self, table: str, shape: Shape, order: tuple[str, ...], *, descending: bool, limited: bool
-    ) -> Statement:
-        """Rows that match; the limit, where there is one, is the last value."""
-        key = ("select", table, shape, order, descending, limited)
-        return self._known.get(key) or self._keep(
-            key, self._select(table, shape, order, descending=descending, limited=limited)
-        )
-
-    def _keep(self, key: tuple[Any, ...], statement: Statement) -> Statement:
-        if len(self._known) >= _MOST_SHAPES:
-            self._known.clear()
-        self._known[key] = statement
+    def __missing__(self, key: tuple[Any, ...]) -> Statement:
+        declared = self._declared.get(key[1])
+        if declared is None:
+            raise StoreError(f"no table {key[1]!r}; there are {', '.join(self._declared)}")
+        statement = self._compiled(self._built(declared, key), declared)
+        if len(self) >= _MOST_SHAPES:
+            self.clear()
+        self[key] = statement
         return statement
 
-    def _get(self, table: str) -> Statement:
-        declared = self.declared(table)
-        core = core_table(declared)
-        where = [core.c[name] == _bind(i) for i, name in enumerate(declared.key)]
-        return self._compiled(sa.select(core).where(*where), declared)
-
-    def _insert(self, table: str) -> Statement:
-        declared = self.declared(table)
-        core = core_table(declared)
-        values = {c.name: _bind(i) for i, c in enumerate(declared.columns)}
-        return self._compiled(self._insert_if_absent(core).values(values), declared)
-
-    def _update(self, table: str, columns: tuple[str, ...], shape: Shape) -> Statement:
-        declared = self.declared(table)
-        check_columns(declared, columns)
-        for name in declared.key:
-            if name in columns:
-                raise StoreError(
-                    f"column {name!r} is of the key of {table!r} and is never changed;"
-                    " delete the row and insert another"
-                )
-        values = {name: _bind(i) for i, name in enumerate(columns)}
-        where = _conditions(declared, shape, len(columns))
-        return self._compiled(
-            sa.update(core_table(declared)).where(*where).values(values), declared
-        )
-
-    def _delete(self, table: str, shape: Shape) -> Statement:
-        declared = self.declared(table)
-        where = _conditions(declared, shape, 0)
-        return self._compiled(sa.delete(core_table(declared)).where(*where), declared)
-
-    def _count(self, table: str, shape: Shape) -> Statement:
-        declared = self.declared(table)
-        core = core_table(declared)
-        where = _conditions(declared, shape, 0)
-        return self._compiled(sa.select(sa.func.count()).select_from(core).where(*where), declared)
-
-    def _select(
-        self, table: str, shape: Shape, order: tuple[str, ...], *, descending: bool, limited: bool
-    ) -> Statement:
-        declared = self.declared(table)
-        check_columns(declared, order)
-        core = core_table(declared)
-        query = sa.select(core).where(*_conditions(declared, shape, 0))
-        by = [core.c[name].desc() if descending else core.c[name].asc() for name in order]
-        query = query.order_by(*by)
-        if limited:
-            query = query.limit(_bind(sum(max(n, 0) for _, n in shape), sa.Integer()))
-        return self._compiled(query, declared)
+    def _built(self, declared: Table, key: tuple[Any, ...]) -> Any:
+        match key:
+            case ("get", _):
+                return _get(declared)
+            case ("insert", _):
+                values = {c.name: _bind(i) for i, c in enumerate(declared.columns)}
+                return self._insert_if_absent(core_table(declared)).values(values)
+            case ("update", _, columns, shape):
+                return _update(declared, columns, shape)
+            case ("delete", _, shape):
+                return sa.delete(core_table(declared)).where(*_conditions(declared, shape, 0))
+            case ("count", _, shape):
+                counted = sa.select(sa.func.count()).select_from(core_table(declared))
+                return counted.where(*_conditions(declared, shape, 0))
+            case ("select", _, shape, order, descending, limited):
+                return _select(declared, shape, order, descending=descending, limited=limited)
+        raise StoreError(f"no statement {key[0]!r}")
 
     def _compiled(self, statement: Any, declared: Table) -> Statement:
         compiled = statement.compile(dialect=self._dialect)
@@ -201,13 +106,50 @@ class Statements:
         # A dialect may bind values of its own: SQLite's LIMIT always comes with `OFFSET 0`.
         own = [name for name in names if not name.startswith(_PLACE)]
         given = len(names) - len(own)
-        order = [
+        order = tuple(
             given + own.index(name) if name in own else int(name.removeprefix(_PLACE))
             for name in names
-        ]
-        constants = [compiled.params[name] for name in own]
-        columns = tuple(column.name for column in declared.columns)
-        return Statement(str(compiled), order, constants, columns)
+        )
+        in_place = not own and order == tuple(range(len(order)))
+        return Statement(
+            sql=str(compiled),
+            declared=declared,
+            columns=tuple(column.name for column in declared.columns),
+            order=None if in_place else order,
+            constants=tuple(compiled.params[name] for name in own),
+        )
+
+
+def _get(declared: Table) -> Any:
+    core = core_table(declared)
+    where = [core.c[name] == _bind(i) for i, name in enumerate(declared.key)]
+    return sa.select(core).where(*where)
+
+
+def _update(declared: Table, columns: tuple[str, ...], shape: Shape) -> Any:
+    check_columns(declared, columns)
+    for name in declared.key:
+        if name in columns:
+            raise StoreError(
+                f"column {name!r} is of the key of {declared.name!r} and is never changed;"
+                " delete the row and insert another"
+            )
+    values = {name: _bind(i) for i, name in enumerate(columns)}
+    where = _conditions(declared, shape, len(columns))
+    return sa.update(core_table(declared)).where(*where).values(values)
+
+
+def _select(
+    declared: Table, shape: Shape, order: tuple[str, ...], *, descending: bool, limited: bool
+) -> Any:
+    check_columns(declared, order)
+    core = core_table(declared)
+    query = sa.select(core).where(*_conditions(declared, shape, 0))
+    by = [core.c[name].desc() if descending else core.c[name].asc() for name in order]
+    query = query.order_by(*by)
+    if limited:
+        query = query.limit(_bind(sum(max(n, 0) for _, n in shape), sa.Integer()))
+    return query
 
 
 def _bind(place: int, kind: Any = None) -> Any:

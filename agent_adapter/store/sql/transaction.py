@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Condition, Row
-from agent_adapter.store.conditions import check_columns
-from agent_adapter.store.sql.statements import Statements, shape_of
+from agent_adapter.store.conditions import check_columns, listed
+from agent_adapter.store.sql.statements import Shape, Statement, Statements
 
 __all__ = ["Cursor", "IsLive", "SqlTransaction"]
 
@@ -35,69 +35,58 @@ class Cursor(Protocol):
 
 
 IsLive = Callable[["SqlTransaction", str], bool]
-"""Whether the process behind an epoch still runs; may look into the tables."""
+"""Whether the process with that owner id still runs; may read the tables."""
 
 
 class SqlTransaction:
     """One per connection, used again for every operation; `wrote` counts the rows changed."""
 
-    __slots__ = ("_cursor", "_is_live", "_statements", "epoch", "key", "memo", "now", "wrote")
+    __slots__ = ("_cursor", "_is_live", "_statements", "key", "memo", "now", "owner_id", "wrote")
 
     def __init__(
-        self, cursor: Cursor, statements: Statements, *, key: bytes, epoch: str, is_live: IsLive
+        self, cursor: Cursor, statements: Statements, *, key: bytes, owner_id: str, is_live: IsLive
     ) -> None:
         self._cursor = cursor
         self._statements = statements
         self._is_live = is_live
         self.key = key
-        self.epoch = epoch
+        self.owner_id = owner_id
         self.memo: dict[str, Row] = {}
         self.now = 0.0
         self.wrote = 0
 
     def get(self, table: str, *key: Any) -> Row | None:
         """The row with that primary key."""
-        statement = self._statements.get(table)
-        declared = self._statements.declared(table)
-        if len(key) != len(declared.key):
-            raise StoreError(f"the key of {table!r} is ({', '.join(declared.key)})")
+        statement = self._statements["get", table]
+        if len(key) != len(statement.declared.key):
+            raise StoreError(f"the key of {table!r} is ({', '.join(statement.declared.key)})")
         self._cursor.execute(statement.sql, key)
         row = self._cursor.fetchone()
         return None if row is None else dict(zip(statement.columns, row, strict=True))
 
     def insert(self, table: str, row: Row) -> bool:
         """Add the row unless its key exists."""
-        statement = self._statements.insert(table)
-        blank = self._statements.blanks[table]
-        full = {**blank, **row}
-        declared = self._statements.declared(table)
-        if len(full) != len(blank):
+        statement = self._statements["insert", table]
+        declared = statement.declared
+        full: Row = dict.fromkeys(statement.columns)
+        full.update(row)
+        if len(full) != len(statement.columns):
             check_columns(declared, row)
         for name in declared.key:
             if full[name] is None:
                 raise StoreError(f"a row of {table!r} needs all of ({', '.join(declared.key)})")
-        self._cursor.execute(statement.sql, statement.bound(list(full.values())))
-        added = self._cursor.rowcount
-        self.wrote += added
-        return added == 1
+        return self._change(statement, list(full.values())) == 1
 
     def update(self, table: str, where: Condition, values: Row) -> int:
         """Set `values` in every matching row."""
-        shape, wanted = shape_of(where)
-        statement = self._statements.update(table, tuple(values), shape)
-        self._cursor.execute(statement.sql, statement.bound([*values.values(), *wanted]))
-        changed = self._cursor.rowcount
-        self.wrote += changed
-        return changed
+        shape, wanted = _shape_of(where)
+        statement = self._statements["update", table, tuple(values), shape]
+        return self._change(statement, [*values.values(), *wanted])
 
     def delete(self, table: str, where: Condition) -> int:
         """Remove every matching row."""
-        shape, wanted = shape_of(where)
-        statement = self._statements.delete(table, shape)
-        self._cursor.execute(statement.sql, statement.bound(wanted))
-        removed = self._cursor.rowcount
-        self.wrote += removed
-        return removed
+        shape, wanted = _shape_of(where)
+        return self._change(self._statements["delete", table, shape], wanted)
 
     def select(
         self,
@@ -109,25 +98,57 @@ class SqlTransaction:
         limit: int | None = None,
     ) -> list[Row]:
         """Matching rows, in order."""
-        shape, wanted = shape_of(where)
+        shape, wanted = _shape_of(where)
         order = (order_by,) if isinstance(order_by, str) else tuple(order_by)
-        statement = self._statements.select(
-            table, shape, order, descending=descending, limited=limit is not None
-        )
-        if limit is not None:
+        limited = limit is not None
+        statement = self._statements["select", table, shape, order, descending, limited]
+        if limited:
             wanted.append(limit)
-        self._cursor.execute(statement.sql, statement.bound(wanted))
+        self._cursor.execute(statement.sql, _in_order(statement, wanted))
         columns = statement.columns
         return [dict(zip(columns, row, strict=True)) for row in self._cursor.fetchall()]
 
     def count(self, table: str, where: Condition | None = None) -> int:
         """How many rows match."""
-        shape, wanted = shape_of(where)
-        statement = self._statements.count(table, shape)
-        self._cursor.execute(statement.sql, statement.bound(wanted))
+        shape, wanted = _shape_of(where)
+        statement = self._statements["count", table, shape]
+        self._cursor.execute(statement.sql, _in_order(statement, wanted))
         number: int = self._cursor.fetchone()[0]
         return number
 
-    def is_live(self, epoch: str) -> bool:
-        """Whether the process that `epoch` marks still runs."""
-        return epoch == self.epoch or self._is_live(self, epoch)
+    def is_live(self, owner_id: str) -> bool:
+        """Whether the process with that owner id still runs."""
+        return owner_id == self.owner_id or self._is_live(self, owner_id)
+
+    def _change(self, statement: Statement, values: Sequence[Any]) -> int:
+        self._cursor.execute(statement.sql, _in_order(statement, values))
+        changed = self._cursor.rowcount
+        self.wrote += changed
+        return changed
+
+
+def _shape_of(where: Condition | None) -> tuple[Shape, list[Any]]:
+    """The shape of a condition and its values in order."""
+    if not where:
+        return (), []
+    shape = []
+    values = []
+    for written, value in where.items():
+        if value is None:
+            shape.append((written, -1))
+        elif written.endswith(" in"):
+            several = value if isinstance(value, list) else listed(written, value)
+            shape.append((written, len(several)))
+            values.extend(several)
+        else:
+            shape.append((written, 1))
+            values.append(value)
+    return tuple(shape), values
+
+
+def _in_order(statement: Statement, values: Sequence[Any]) -> Sequence[Any]:
+    """`values` in the order in which the statement takes them."""
+    if statement.order is None:
+        return values
+    several = (*values, *statement.constants)
+    return [several[i] for i in statement.order]

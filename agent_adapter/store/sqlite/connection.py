@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import sqlite3
 import sys
-import time
 from pathlib import Path
 
 from sqlalchemy import Table
@@ -16,7 +14,6 @@ from agent_adapter.core.errors import StoreError
 from agent_adapter.store.sql.statements import Statements
 
 __all__ = [
-    "begin_immediate",
     "error_code",
     "is_busy",
     "is_storage_trouble",
@@ -25,7 +22,6 @@ __all__ = [
     "writing_connection",
 ]
 
-BUSY_SECONDS = 30.0
 _CACHED_STATEMENTS = 512
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _TROUBLE = _BUSY | {
@@ -101,23 +97,6 @@ def _set(
             f"{path}: SQLite answers {got!r} to {name} = {value}, so commits would not be safe"
             " there; choose a path on a local disk"
         )
-
-
-def begin_immediate(connection: sqlite3.Connection | sqlite3.Cursor) -> bool:
-    """Begin as the one writer; whether another process had to be waited for (up to 30 s)."""
-    deadline = 0.0
-    while True:
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            return deadline > 0
-        except sqlite3.OperationalError as error:
-            if not is_busy(error):
-                raise
-            if not deadline:
-                deadline = time.monotonic() + BUSY_SECONDS
-            elif time.monotonic() > deadline:
-                raise
-        time.sleep(random.uniform(0.0002, 0.002))  # noqa: S311 - jitter, no secret
 
 
 def is_busy(error: BaseException) -> bool:

@@ -22,7 +22,7 @@ try:
 except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]  # its absence is looked for below
 
-__all__ = ["BEAT_SECONDS", "DEAD_AFTER_SECONDS", "Epoch", "opening_lock"]
+__all__ = ["BEAT_SECONDS", "DEAD_AFTER_SECONDS", "Owner", "opening_lock"]
 
 BEAT_SECONDS = 5.0
 """How often a store in use renews its row."""
@@ -47,7 +47,7 @@ class Locks(Protocol):
         ...
 
 
-class Epoch:
+class Owner:
     """The mark of one opened store in one process."""
 
     def __init__(self, folder: Path, *, locks: Locks | None = fcntl) -> None:
@@ -56,34 +56,31 @@ class Epoch:
         self._locks = locks
         self._host = socket.gethostname()
         self._held: int | None = None
+        self.needs_beats = locks is None
+        """Whether an idle store must renew its row, too."""
         if locks is not None:
             self._held = self._hold(locks)
             self._clean(locks)
-
-    @property
-    def needs_beats(self) -> bool:
-        """Whether an idle store must renew its row, too."""
-        return self._locks is None
 
     def is_live(self, tx: Transaction, other: str) -> bool:
         """Whether the process that `other` marks still runs."""
         if other == self.id:
             return self._locks is None or self._held is not None
         if self._locks is None:
-            row = tx.get("epochs", other)
+            row = tx.get("owners", other)
             return row is not None and tx.now - row["heartbeat_at"] <= DEAD_AFTER_SECONDS
         if not other.startswith("epo_") or not other[4:].isalnum():
             return False
         return self._is_locked(self._locks, self._folder / other)
 
     def beat(self, tx: Transaction) -> None:
-        """Renew the row of this epoch; the rows of long dead ones go when it is first made."""
+        """Renew the row of this owner; the rows of long dead ones go when it is first made."""
         values = {"heartbeat_at": tx.now}
-        if tx.update("epochs", {"id": self.id}, values):
+        if tx.update("owners", {"id": self.id}, values):
             return
-        tx.delete("epochs", {"heartbeat_at <": tx.now - _FORGET_AFTER_SECONDS})
+        tx.delete("owners", {"heartbeat_at <": tx.now - _FORGET_AFTER_SECONDS})
         row = {"id": self.id, "host": self._host, "pid": os.getpid(), "started_at": tx.now}
-        tx.insert("epochs", {**row, **values})
+        tx.insert("owners", {**row, **values})
 
     def release(self) -> None:
         """Be dead from now on."""

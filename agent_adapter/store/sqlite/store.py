@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +22,6 @@ from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
 from agent_adapter.store.sql.revisions import HEAD
 from agent_adapter.store.sql.transaction import SqlTransaction
 from agent_adapter.store.sqlite.connection import (
-    begin_immediate,
     read_only_connection,
     sqlite_statements,
     writing_connection,
@@ -35,9 +34,9 @@ from agent_adapter.store.sqlite.keyfile import (
     mark_key,
     refuse_other_key,
 )
-from agent_adapter.store.sqlite.owners import Epoch, opening_lock
+from agent_adapter.store.sqlite.owners import Owner, opening_lock
 from agent_adapter.store.sqlite.readers import Readers
-from agent_adapter.store.sqlite.writer import Writer
+from agent_adapter.store.sqlite.writer import Writer, begin_immediate
 
 __all__ = ["SqliteStore", "sqlite_path"]
 
@@ -47,9 +46,9 @@ T = TypeVar("T")
 class SqliteStore:
     """A store in a SQLite file of a local disk, shared by every process that opens it.
 
-    Opening makes the file, its key (`<file>.key`) and its folder of epochs (`<file>.epochs`), or
-    brings an older file to the newest schema. A file that is no store of ours, damaged or newer
-    than this library is refused with `StoreError` and left as it was.
+    Opening makes the file, its key (`<file>.key`) and a folder in which live processes hold locks
+    (`<file>.epochs`), or brings an older file to the newest schema. A file that is no store of
+    ours, damaged or newer than this library is refused with `StoreError` and left as it was.
     """
 
     durable = True
@@ -66,12 +65,13 @@ class SqliteStore:
         self._clock = clock
         self.schema_found: str | None = None
         """The revision of the file's schema before it was opened; `None` where there was none."""
-        self._epochs = self.path.with_name(f"{self.path.name}.epochs")
+        # The name is that of version 0.1, whose processes look for locks there.
+        self._owners = self.path.with_name(f"{self.path.name}.epochs")
         self._statements = sqlite_statements()
         if key is not None:
             checked_key(key, self.url)
         inspect(self.path)
-        with opening_lock(self._epochs):
+        with opening_lock(self._owners):
             self.key = self._prepare(key)
         self._beginning = threading.Lock()
         self._held: list[Lock] = []
@@ -79,24 +79,24 @@ class SqliteStore:
         watch_forks(self)
 
     @property
-    def epoch(self) -> str:
+    def owner_id(self) -> str:
         """The owner's mark of this process: new at every start and after a fork."""
         return self._current().id
 
-    async def write(self, op: Operation[T]) -> T:
+    def write(self, op: Operation[T]) -> Coroutine[Any, Any, T]:
         """Run `op` in the writer's next transaction; its value comes once that is on the disk."""
         self._current()
-        return await self._writer.write(op)
+        return self._writer.write(op)
 
     def post(self, op: Operation[Any]) -> None:
         """Queue `op` for the writer without waiting; it has the time of now."""
         self._current()
         self._writer.post(op)
 
-    async def read(self, op: Operation[T]) -> T:
+    def read(self, op: Operation[T]) -> Coroutine[Any, Any, T]:
         """Run `op` over a snapshot, beside the writer."""
         self._current()
-        return await self._readers.read(op)
+        return self._readers.read(op)
 
     async def flush(self) -> None:
         """Return when everything posted so far is on the disk."""
@@ -107,13 +107,13 @@ class SqliteStore:
         if self._finish.alive:
             await asyncio.to_thread(self._finish)
 
-    def _current(self) -> Epoch:
+    def _current(self) -> Owner:
         # A forked child has none until it uses the store.
-        epoch = self._epoch
-        if epoch is None:
+        owner = self._owner
+        if owner is None:
             with self._beginning:
-                epoch = self._epoch or self._begin()
-        return epoch
+                owner = self._owner or self._begin()
+        return owner
 
     def _prepare(self, key: bytes | None) -> bytes:
         """Bring the file to the newest schema; the only process doing so. The key to use."""
@@ -133,7 +133,7 @@ class SqliteStore:
 
     def _check(self, connection: sqlite3.Connection, key: bytes) -> None:
         tx = SqlTransaction(
-            connection.cursor(), self._statements, key=key, epoch="", is_live=lambda *_: False
+            connection.cursor(), self._statements, key=key, owner_id="", is_live=lambda *_: False
         )
         if not is_marked(tx):
             begin_immediate(connection)
@@ -141,21 +141,21 @@ class SqliteStore:
             connection.execute("COMMIT")
         refuse_other_key(tx, str(self.path))
 
-    def _begin(self) -> Epoch:
-        epoch = Epoch(self._epochs)
+    def _begin(self) -> Owner:
+        owner = Owner(self._owners)
         name = str(self.path)
         transaction = partial(
             SqlTransaction,
             statements=self._statements,
             key=self.key,
-            epoch=epoch.id,
-            is_live=epoch.is_live,
+            owner_id=owner.id,
+            is_live=owner.is_live,
         )
         self._writer = Writer(
             name=name,
             connect=partial(writing_connection, self.path),
             transaction=transaction,
-            epoch=epoch,
+            owner=owner,
             clock=self._clock,
         )
         self._readers = Readers(
@@ -164,9 +164,9 @@ class SqliteStore:
             transaction=transaction,
             clock=self._clock,
         )
-        self._finish = weakref.finalize(self, _finish, self._writer, self._readers, epoch)
-        self._epoch: Epoch | None = epoch
-        return epoch
+        self._finish = weakref.finalize(self, _finish, self._writer, self._readers, owner)
+        self._owner: Owner | None = owner
+        return owner
 
     def before_fork(self) -> None:
         """Wait for the transaction under way, so that the child never starts inside SQLite."""
@@ -177,7 +177,7 @@ class SqliteStore:
         release_all(self._held)
 
     def after_fork_in_child(self) -> None:
-        """Leave the parent's threads, files and epoch alone; new ones come with the first use."""
+        """Leave the parent's threads, files and owner alone; new ones come with the first use."""
         closed = not self._finish.alive
         self._beginning = threading.Lock()
         self._held = []
@@ -185,16 +185,16 @@ class SqliteStore:
         for thing in (*self._writer.abandoned(), *self._readers.abandoned()):
             # Never freed: closing a connection of the parent would break its locks.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
-        if self._epoch is not None and not closed:
-            self._epoch.disown()
-            self._epoch = None
+        if self._owner is not None and not closed:
+            self._owner.disown()
+            self._owner = None
 
 
-def _finish(writer: Writer, readers: Readers, epoch: Epoch) -> None:
+def _finish(writer: Writer, readers: Readers, owner: Owner) -> None:
     # The writer last: its connection empties the log, which one that only reads cannot.
     readers.close()
     writer.stop()
-    epoch.release()
+    owner.release()
 
 
 def _nothing(tx: object) -> None:

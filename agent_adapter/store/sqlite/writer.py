@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import queue
 import random
@@ -19,10 +18,10 @@ from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.store.base import Operation
 from agent_adapter.store.sql.transaction import SqlTransaction
-from agent_adapter.store.sqlite.connection import begin_immediate, is_storage_trouble
-from agent_adapter.store.sqlite.owners import BEAT_SECONDS, Epoch
+from agent_adapter.store.sqlite.connection import is_busy, is_storage_trouble
+from agent_adapter.store.sqlite.owners import BEAT_SECONDS, Owner
 
-__all__ = ["BATCH", "QUEUE_LIMIT", "Writer"]
+__all__ = ["BATCH", "BUSY_SECONDS", "QUEUE_LIMIT", "Writer", "begin_immediate"]
 
 T = TypeVar("T")
 
@@ -31,6 +30,9 @@ QUEUE_LIMIT = 10_000
 
 BATCH = 256
 """Operations in one transaction, at most."""
+
+BUSY_SECONDS = 30.0
+"""How long a transaction waits for another process to end its own."""
 
 _MEMO_LIMIT = 10_000
 _TRY_SECONDS = 5.0
@@ -75,13 +77,13 @@ class Writer:
         name: str,
         connect: Callable[[], sqlite3.Connection],
         transaction: Callable[[sqlite3.Cursor], SqlTransaction],
-        epoch: Epoch,
+        owner: Owner,
         clock: Clock,
     ) -> None:
         self._name = name
         self._connect = connect
         self._transaction = transaction
-        self._epoch = epoch
+        self._owner = owner
         self._clock = clock
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._room: deque[tuple[_Loop, _Future]] = deque()
@@ -193,7 +195,7 @@ class Writer:
         """What is queued by now, at least one job, and whether it is the last."""
         batch: list[_Job] = []
         try:
-            timeout = BEAT_SECONDS if self._epoch.needs_beats else None
+            timeout = BEAT_SECONDS if self._owner.needs_beats else None
             job = self._queue.get(timeout=timeout)
             while job is not None:
                 batch.append(job)
@@ -203,7 +205,7 @@ class Writer:
         except queue.Empty:
             job = batch[-1] if batch else _Job(_nothing, None, None, None)
         if time.monotonic() - self._beaten_at >= BEAT_SECONDS and (batch or job is not None):
-            batch.append(_Job(self._epoch.beat, None, None, None))
+            batch.append(_Job(self._owner.beat, None, None, None))
         return batch, job is None
 
     def _commit(self, batch: list[_Job]) -> None:
@@ -306,6 +308,23 @@ class Writer:
             _call(loop, _wake, room)
 
 
+def begin_immediate(connection: sqlite3.Connection | sqlite3.Cursor) -> bool:
+    """Begin as the one writer; whether another process had to be waited for (up to 30 s)."""
+    deadline = 0.0
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return deadline > 0
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            if not deadline:
+                deadline = time.monotonic() + BUSY_SECONDS
+            elif time.monotonic() > deadline:
+                raise
+        time.sleep(random.uniform(0.0002, 0.002))  # noqa: S311 - jitter, no secret
+
+
 def _nothing(tx: object) -> None:
     """Gives an idle writer's transaction something to do."""
 
@@ -328,16 +347,15 @@ def _mapped(name: str, error: BaseException) -> BaseException:
 
 
 def _deliver(batch: Iterable[_Job]) -> None:
-    waiting = [job for job in batch if job.loop is not None]
+    """Tell every loop, once, what came of its jobs; a loop's wake-up costs more than a job."""
+    by_loop: dict[_Loop, list[_Job]] = {}
     for job in batch:
-        if job.loop is None and job.error is not None:
+        if job.loop is not None:
+            by_loop.setdefault(job.loop, []).append(job)
+        elif job.error is not None:
             _log.error("a posted operation failed", exc_info=job.error)
-    waiting.sort(key=lambda job: id(job.loop))
-    for _, group in itertools.groupby(waiting, key=lambda job: id(job.loop)):
-        jobs = list(group)
-        loop = jobs[0].loop
-        if loop is not None:
-            _call(loop, _settle, jobs)
+    for loop, jobs in by_loop.items():
+        _call(loop, _settle, jobs)
 
 
 def _call(loop: _Loop, function: Callable[[Any], None], argument: Any) -> None:
