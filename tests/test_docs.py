@@ -105,7 +105,7 @@ def test_command_exists(line: str, capsys: pytest.CaptureFixture[str]) -> None:
         makefile = (ROOT / "Makefile").read_text()
         assert all(re.search(rf"^{word}:", makefile, re.MULTILINE) for word in words[1:])
     elif words[0] == "curl":
-        api = pytest.importorskip("agent_adapter.console.api")
+        api = pytest.importorskip("agent_adapter.console.api.operations")
         method = "POST" if "--json" in words else "GET"
         asked = words[-1].partition("/api/v1")[2]
         paths = {each.path for each in api.OPERATIONS if each.method == method}

@@ -8,7 +8,7 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code (see `agent_adapter.cli.exits`).
+    """Run one command line and return its exit code (see `agent_adapter.cli.exit_codes`).
 
     `argv` leaves out the program's name; `None` takes it from `sys.argv`.
     """

@@ -23,7 +23,7 @@ from agent_adapter.cli import (
     tools,
     writes,
 )
-from agent_adapter.cli.exits import FAILED, OK, USAGE, Refusal, code_of, fix_of
+from agent_adapter.cli.exit_codes import FAILED, OK, USAGE, CommandError, code_of, fix_of
 from agent_adapter.cli.output import say_error
 from agent_adapter.core.errors import AgentAdapterError
 
@@ -87,7 +87,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         return exc.code if isinstance(exc.code, int) else OK
     except typer.Abort:
         return say_error("aborted", "stopped at the terminal", code=FAILED, as_json=as_json)
-    except Refusal as exc:
+    except CommandError as exc:
         return say_error(exc.kind, exc.message, code=exc.code, as_json=as_json)
     except AgentAdapterError as exc:
         said = "; ".join(filter(None, (str(exc), fix_of(exc))))

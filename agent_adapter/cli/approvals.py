@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_adapter.cli.exits import OK
-from agent_adapter.cli.following import Seconds, follow, print_line
+from agent_adapter.cli.exit_codes import OK
 from agent_adapter.cli.options import (
     AsJson,
     KeyFile,
@@ -23,6 +22,7 @@ from agent_adapter.cli.options import (
     with_store,
 )
 from agent_adapter.cli.output import console, plain, print_json, table, when
+from agent_adapter.cli.polling import Seconds, follow, print_line
 
 if TYPE_CHECKING:
     from agent_adapter.exec.approval.inbox import ApprovalRecord
@@ -37,7 +37,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The approval, apr_….", 
 _MOST_WATCHED = 100_000
 
 
-class State(StrEnum):
+class ApprovalFilter(StrEnum):
     """Which records `list` shows."""
 
     PENDING = "pending"
@@ -50,7 +50,9 @@ class State(StrEnum):
 
 @app.command("list", epilog="Example: agent-adapter approvals list --state all")
 def list_(
-    state: Annotated[State, typer.Option("--state", help="Which records.")] = State.PENDING,
+    state: Annotated[
+        ApprovalFilter, typer.Option("--state", help="Which records.")
+    ] = ApprovalFilter.PENDING,
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 100,
     store: StoreUrl = None,
     as_json: AsJson = False,
@@ -60,7 +62,7 @@ def list_(
     async def _work(opened: Store) -> list[ApprovalRecord]:
         from agent_adapter.exec.approval.inbox import Inbox
 
-        wanted = None if state is State.ALL else state.value
+        wanted = None if state is ApprovalFilter.ALL else state.value
         return await Inbox(opened).list(wanted, limit=limit)
 
     records = with_store(store, _work)
@@ -68,7 +70,9 @@ def list_(
         print_json([asdict(record) for record in records])
         return OK
     if not records:
-        console().print("nothing waits for a person" if state is State.PENDING else "no records")
+        console().print(
+            "nothing waits for a person" if state is ApprovalFilter.PENDING else "no records"
+        )
         return OK
     rows = [
         (each.id, each.state, each.tool, _line(each.shown), each.why, when(each.decide_by))
@@ -144,11 +148,11 @@ def deny(
 @app.command(epilog="Example: agent-adapter approvals watch --json")
 def watch(seconds: Seconds = None, store: StoreUrl = None, as_json: AsJson = False) -> int:
     """Print what waits for a person, then every new question and every decision as it comes."""
-    follow(store, _Watch(as_json).look, seconds)
+    follow(store, _InboxFollower(as_json).look, seconds)
     return OK
 
 
-class _Watch:
+class _InboxFollower:
     """Prints the records that are new or have another state since it last looked."""
 
     def __init__(self, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_adapter.cli.exits import DOUBT, OK, Refusal
+from agent_adapter.cli.exit_codes import DOUBT, OK, CommandError
 from agent_adapter.cli.options import AsJson, StoreUrl, reviewer_name, with_store
 from agent_adapter.cli.output import console, plain, print_json, table, when
 
@@ -30,7 +30,7 @@ Id = Annotated[
 _POLL_SECONDS = 0.5
 
 
-class State(StrEnum):
+class ChannelFilter(StrEnum):
     """Which channels `list` shows."""
 
     OPEN = "open"
@@ -40,7 +40,9 @@ class State(StrEnum):
 
 @app.command("list", epilog="Example: agent-adapter channels list --state all")
 def list_(
-    state: Annotated[State, typer.Option("--state", help="Which channels.")] = State.OPEN,
+    state: Annotated[
+        ChannelFilter, typer.Option("--state", help="Which channels.")
+    ] = ChannelFilter.OPEN,
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 50,
     store: StoreUrl = None,
     as_json: AsJson = False,
@@ -48,13 +50,17 @@ def list_(
     """List channels, the newest first."""
     from agent_adapter.network.channels.reports import ONGOING, list_lines
 
-    states = {State.OPEN: ONGOING, State.CLOSED: ("closed", "expired"), State.ALL: None}[state]
+    states = {
+        ChannelFilter.OPEN: ONGOING,
+        ChannelFilter.CLOSED: ("closed", "expired"),
+        ChannelFilter.ALL: None,
+    }[state]
     lines = with_store(store, lambda opened: opened.read(lambda tx: list_lines(tx, states, limit)))
     if as_json:
         print_json([asdict(line) for line in lines])
         return OK
     if not lines:
-        console().print("no channels" if state is not State.OPEN else "no open channels")
+        console().print("no channels" if state is not ChannelFilter.OPEN else "no open channels")
         return OK
     rows = [
         (
@@ -208,12 +214,12 @@ async def _asked(
                 await asyncio.sleep(_POLL_SECONDS / 5)
                 answer = await store.read(lambda tx: commands.result(tx, id))
     except TimeoutError:
-        raise Refusal(
+        raise CommandError(
             f"the hub that serves the store has not answered within {seconds:g} s; {id} stays "
             "queued, see whether the program still runs"
         ) from None
     if answer["state"] != "done":
-        raise Refusal(str(answer.get("error")), kind=str(answer.get("kind", "refused")))
+        raise CommandError(str(answer.get("error")), kind=str(answer.get("kind", "refused")))
     return answer
 
 

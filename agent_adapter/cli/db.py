@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_adapter.cli.exits import OK, USAGE, Refusal
+from agent_adapter.cli.exit_codes import OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, Reviewer, StoreUrl, reviewer_name, with_store
 from agent_adapter.cli.output import console, plain, print_json, working
 
@@ -67,7 +67,7 @@ async def _revisions(store: Store) -> tuple[str | None, str]:
     from agent_adapter.store.sqlite import SqliteStore
 
     if not isinstance(store, SqliteStore):
-        raise Refusal(f"{store.url} has no schema: only a sqlite:/// store is upgraded")
+        raise CommandError(f"{store.url} has no schema: only a sqlite:/// store is upgraded")
     return store.schema_found, HEAD
 
 
@@ -99,5 +99,5 @@ def _age(written: str) -> float:
     found = re.fullmatch(r"(\d{1,6})([mhdw])", written.strip())
     if found is None:
         problem = f"--older-than {written!r} is no age"
-        raise Refusal(f"{problem}: write 90d, 12w, 36h or 30m", code=USAGE)
+        raise CommandError(f"{problem}: write 90d, 12w, 36h or 30m", code=USAGE)
     return int(found[1]) * float(_SECONDS[found[2]])

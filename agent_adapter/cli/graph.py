@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_adapter.cli.exits import FAILED, OK, USAGE, Refusal
+from agent_adapter.cli.exit_codes import FAILED, OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson
 from agent_adapter.cli.output import console, plain, print_json, table
 
@@ -94,7 +94,7 @@ def draw(
 def _pair(text: str) -> tuple[str, str]:
     id, equals, name = text.partition("=")
     if not equals or not id or not name:
-        raise Refusal(f"--name {text}: write it like --name agt_1=triage", code=USAGE)
+        raise CommandError(f"--name {text}: write it like --name agt_1=triage", code=USAGE)
     return id, name
 
 
@@ -109,9 +109,9 @@ def _read(file: str, modules: Sequence[str]) -> TransitionGraph:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
         data = json.loads(text)
     except OSError as exc:
-        raise Refusal(f"{file} cannot be read: {exc.strerror or exc}", code=USAGE) from None
+        raise CommandError(f"{file} cannot be read: {exc.strerror or exc}", code=USAGE) from None
     except ValueError as exc:
-        raise Refusal(f"{file} is not JSON: {exc}; write it with graph.dumps()") from None
+        raise CommandError(f"{file} is not JSON: {exc}; write it with graph.dumps()") from None
     if isinstance(data, dict) and isinstance(data.get("graph"), dict):
         data = data["graph"]
     return TransitionGraph.loads(data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from agent_adapter.cli.exits import OK
+from agent_adapter.cli.exit_codes import OK
 from agent_adapter.cli.options import AsJson
 from agent_adapter.cli.output import console, print_json, table
 

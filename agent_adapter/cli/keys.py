@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from agent_adapter.cli.exits import OK
+from agent_adapter.cli.exit_codes import OK
 from agent_adapter.cli.options import AsJson
 from agent_adapter.cli.output import plain, print_json
 

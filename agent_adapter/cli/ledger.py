@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_adapter.cli.exits import DOUBT, OK, USAGE, Refusal
+from agent_adapter.cli.exit_codes import DOUBT, OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, Reason, Reviewer, StoreUrl, reviewer_name, with_store
 from agent_adapter.cli.output import console, plain, print_json, table, when, working
 
@@ -113,7 +113,9 @@ def resolve(
     from agent_adapter.exec.ledger import resolve as settle
 
     if happened is None:
-        raise Refusal("say what the other side shows: --happened or --not-happened", code=USAGE)
+        raise CommandError(
+            "say what the other side shows: --happened or --not-happened", code=USAGE
+        )
     value = None if result is None else _result(result, happened)
     who = reviewer_name(reviewer)
 
@@ -144,8 +146,8 @@ def print_report(report: Report) -> None:
         out.print(plain(f"  cannot see: {blind}"), soft_wrap=True)
 
 
-def _no_run(run: str) -> Refusal:
-    return Refusal(f"no run {run} in the ledger: `agent-adapter ledger show` lists all")
+def _no_run(run: str) -> CommandError:
+    return CommandError(f"no run {run} in the ledger: `agent-adapter ledger show` lists all")
 
 
 def _known(call: Mapping[str, Any]) -> str:
@@ -156,12 +158,12 @@ def _known(call: Mapping[str, Any]) -> str:
 
 def _result(text: str, happened: bool) -> Any:
     if not happened:
-        raise Refusal("--result is for a call that happened: leave it out", code=USAGE)
+        raise CommandError("--result is for a call that happened: leave it out", code=USAGE)
     try:
         return json.loads(text)
     except json.JSONDecodeError as exc:
         problem = f"--result is not JSON ({exc.msg} at character {exc.pos})"
-        raise Refusal(f"{problem}: quote a text, '\"done\"'", code=USAGE) from None
+        raise CommandError(f"{problem}: quote a text, '\"done\"'", code=USAGE) from None
 
 
 def entry_table(entries: Sequence[Entry]) -> Table:

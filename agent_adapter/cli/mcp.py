@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from agent_adapter.cli.exits import OK, PENDING, USAGE, Refusal
+from agent_adapter.cli.exit_codes import OK, PENDING, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, StoreUrl, with_store
 from agent_adapter.cli.output import console, plain, print_json, table
 from agent_adapter.cli.target import Target, load_registry
@@ -66,7 +66,9 @@ def serve(
 
     INTEGRATION.require()
     if tokens is not None and http is None:
-        raise Refusal("--tokens is for --http: stdio has one client, who started us", code=USAGE)
+        raise CommandError(
+            "--tokens is for --http: stdio has one client, who started us", code=USAGE
+        )
     address = _address(http) if http is not None else None
     verifier = _tokens(tokens) if tokens is not None else None
     # On stdio stdout is the wire: what the module prints while it is read must not reach it.
@@ -152,12 +154,12 @@ def accept(
     from agent_adapter.integrations.mcp import ToolPins
 
     if as_json and stated is None:
-        raise Refusal("--json asks no question: say what you accept with --hash", code=USAGE)
+        raise CommandError("--json asks no question: say what you accept with --hash", code=USAGE)
     held = ToolPins(pins)
     server, _, tool = name.partition("/")
     waiting = [pin for pin in held.waiting(server) if not tool or pin.tool == tool]
     if not waiting:
-        raise Refusal(
+        raise CommandError(
             f"nothing of {name} waits in {pins}: see what does with `agent-adapter mcp import`"
         )
     for pin in waiting:
@@ -178,7 +180,7 @@ def _agreed(server: str, tool: str, offered: str, stated: str | None) -> bool:
     if stated is None:
         return typer.confirm(f"Accept {plain(server)}/{plain(tool)}?")
     if len(stated) < _SHORTEST_HASH or not offered.startswith(stated):
-        raise Refusal(
+        raise CommandError(
             f"{server}/{tool} is offered with the hash {offered[:_SHORTEST_HASH]}, not {stated}:"
             " look at what is offered now"
         )
@@ -188,7 +190,7 @@ def _agreed(server: str, tool: str, offered: str, stated: str | None) -> bool:
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise Refusal(f"--http {text} is not HOST:PORT: write 127.0.0.1:8000", code=USAGE)
+        raise CommandError(f"--http {text} is not HOST:PORT: write 127.0.0.1:8000", code=USAGE)
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -198,10 +200,10 @@ def _tokens(path: Path) -> StaticTokens:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
-        raise Refusal(f"--tokens {path} cannot be read ({exc}): give a text file") from None
+        raise CommandError(f"--tokens {path} cannot be read ({exc}): give a text file") from None
     words = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     if not all(len(pair) == 2 for pair in words):
-        raise Refusal(f"--tokens {path}: each line is a client's name, a space, and its token")
+        raise CommandError(f"--tokens {path}: each line is a client's name, a space, and its token")
     return StaticTokens({pair[0]: pair[1] for pair in words})
 
 
@@ -220,7 +222,7 @@ def _server(text: str) -> Any:
 
     words = shlex.split(text, posix=os.name != "nt")
     if not words:
-        raise Refusal("SERVER is empty: give a URL, or the command that starts it", code=USAGE)
+        raise CommandError("SERVER is empty: give a URL, or the command that starts it", code=USAGE)
     return StdioServerParameters(command=words[0], args=words[1:])
 
 
@@ -231,7 +233,7 @@ async def _looked(looking: Any) -> Any:
         cause: BaseException = exc
         while isinstance(cause, ExceptionGroup):
             cause = cause.exceptions[0]
-        raise Refusal(
+        raise CommandError(
             f"the MCP server cannot be read: {type(cause).__name__}: {cause};"
             " check that the command or URL works on its own"
         ) from exc

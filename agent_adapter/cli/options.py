@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent_adapter.cli.exits import USAGE, Refusal
+from agent_adapter.cli.exit_codes import USAGE, CommandError
 
 if TYPE_CHECKING:
     from agent_adapter.exec.approval.signing import ReviewerKey
@@ -59,12 +59,12 @@ def reviewer_name(stated: str | None) -> str:
     """Who decides, with how that is known: `os:alice` from the system, `cli:alice` as stated."""
     if stated is not None:
         if not stated.strip():
-            raise Refusal("--reviewer is empty: name who decides, or leave it out", code=USAGE)
+            raise CommandError("--reviewer is empty: name who decides, or leave it out", code=USAGE)
         return f"cli:{stated.strip()}"
     try:
         return f"os:{getpass.getuser()}"
     except (OSError, KeyError, ImportError):
-        raise Refusal(
+        raise CommandError(
             "the operating system does not say who you are: name the reviewer with --reviewer"
         ) from None
 
@@ -108,8 +108,8 @@ def parse_object(text: str, option: str) -> dict[str, Any]:
         value = json.loads(text)
     except json.JSONDecodeError as exc:
         problem = f"{option} is not JSON ({exc.msg} at character {exc.pos})"
-        raise Refusal(f"{problem}: {like}", code=USAGE) from None
+        raise CommandError(f"{problem}: {like}", code=USAGE) from None
     if not isinstance(value, dict):
         problem = f"{option} is {type(value).__name__}, not a JSON object"
-        raise Refusal(f"{problem}: {like}", code=USAGE)
+        raise CommandError(f"{problem}: {like}", code=USAGE)
     return value

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_adapter.cli.exits import OK, Refusal
-from agent_adapter.cli.following import Seconds, follow, print_line
+from agent_adapter.cli.exit_codes import OK, CommandError
 from agent_adapter.cli.ledger import told
 from agent_adapter.cli.options import (
     AsJson,
@@ -23,6 +22,7 @@ from agent_adapter.cli.options import (
     with_store,
 )
 from agent_adapter.cli.output import console, plain, print_json, table, when
+from agent_adapter.cli.polling import Seconds, follow, print_line
 
 if TYPE_CHECKING:
     from agent_adapter.exec.ledger import Entry
@@ -157,11 +157,11 @@ def tail(
     as_json: AsJson = False,
 ) -> int:
     """Print ledger entries as they are written; with --json one object on each line."""
-    follow(store, _Tail(run, lines, as_json).look, seconds)
+    follow(store, _LedgerFollower(run, lines, as_json).look, seconds)
     return OK
 
 
-class _Tail:
+class _LedgerFollower:
     """Prints the entries that were written since it last looked."""
 
     def __init__(self, run: str | None, lines: int, as_json: bool) -> None:
@@ -288,5 +288,5 @@ def _text(value: Any) -> str | None:
     return None if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _no_run(run: str) -> Refusal:
-    return Refusal(f"no run {run}: `agent-adapter runs list` shows all")
+def _no_run(run: str) -> CommandError:
+    return CommandError(f"no run {run}: `agent-adapter runs list` shows all")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from agent_adapter.cli.exits import OK, USAGE, Refusal
+from agent_adapter.cli.exit_codes import OK, USAGE, CommandError
 from agent_adapter.cli.options import StoreUrl, with_store
 from agent_adapter.cli.output import plain
 from agent_adapter.cli.target import load_registry
@@ -137,7 +137,7 @@ async def run_console(
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{bound.getsockname()[1]}/"
 
-    class Announced(uvicorn.Server):
+    class _ConsoleServer(uvicorn.Server):
         """Says where it is once it listens."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -148,7 +148,7 @@ async def run_console(
     # uvicorn passes the signal on when it has stopped: by default that would kill this process
     # before the store is closed.
     signal.signal(signal.SIGTERM, _leave)
-    server = Announced(config)
+    server = _ConsoleServer(config)
     # Pages that follow along are cut off when it stops; that is no error.
     logging.getLogger("uvicorn.error").addFilter(
         lambda record: not (server.should_exit and "completing response" in record.getMessage())
@@ -166,7 +166,7 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as exc:
         made.close()
         reason = exc.strerror or str(exc)
-        raise Refusal(
+        raise CommandError(
             f"cannot listen on {host}:{port} ({reason}): choose another with --host or --port"
         ) from None
     return made
@@ -177,10 +177,10 @@ def _hosts(host: str, names: Sequence[str]) -> frozenset[str]:
     from agent_adapter.console.settings import LOOPBACK
 
     if any(not name.strip() or "/" in name for name in names):
-        raise Refusal("--name is a host name, such as console.example.org", code=USAGE)
+        raise CommandError("--name is a host name, such as console.example.org", code=USAGE)
     own = () if host in _EVERY else (f"[{host}]" if ":" in host else host,)
     if host in _EVERY and not names:
-        raise Refusal(
+        raise CommandError(
             f"--host {host} listens on every address: say with --name which host name browsers"
             " use, so that no other site can pass for the console",
             code=USAGE,
@@ -193,10 +193,12 @@ def _proxy(peers: Sequence[str], header: str, roles: Sequence[str]) -> TrustedPr
 
     if not peers:
         if roles:
-            raise Refusal("--proxy-role is for people whom a --trusted-proxy names", code=USAGE)
+            raise CommandError(
+                "--proxy-role is for people whom a --trusted-proxy names", code=USAGE
+            )
         return None
     if not roles:
-        raise Refusal(
+        raise CommandError(
             "--trusted-proxy lets nobody in without --proxy-role: write --proxy-role viewer, or"
             " --proxy-role kim=approver",
             code=USAGE,
@@ -205,7 +207,7 @@ def _proxy(peers: Sequence[str], header: str, roles: Sequence[str]) -> TrustedPr
         try:
             ipaddress.ip_address(peer)
         except ValueError:
-            raise Refusal(f"--trusted-proxy {peer} is no IP address", code=USAGE) from None
+            raise CommandError(f"--trusted-proxy {peer} is no IP address", code=USAGE) from None
     named = dict(each.split("=", 1) for each in roles if "=" in each)
     others = [each for each in roles if "=" not in each]
     return TrustedProxy(
@@ -222,7 +224,7 @@ async def _see_to_sign_in(store: Store, host: str, proxy: Any) -> None:
         return
     make = "agent-adapter tokens create NAME --role approver --store " + shlex.quote(store.url)
     if not _is_loopback(host):
-        raise Refusal(
+        raise CommandError(
             f"{host} can be reached from other machines and nobody can sign in: make a token"
             f" ({make}), or name a --trusted-proxy"
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_adapter.cli.exits import USAGE, Refusal
+from agent_adapter.cli.exit_codes import USAGE, CommandError
 from agent_adapter.core.errors import ToolDefinitionError
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def _module(where: str, target: str) -> ModuleType:
     is_path = where.endswith(".py") or "/" in where or "\\" in where
     try:
         return _from_file(Path(where)) if is_path else _from_name(where, target)
-    except (Refusal, ToolDefinitionError):
+    except (CommandError, ToolDefinitionError):
         raise
     except Exception as exc:
         text = " ".join(str(exc).split())
-        raise Refusal(
+        raise CommandError(
             f"{where} cannot be read as a module: {type(exc).__name__}: {text};"
             f" run `python {where}` to see where"
             if is_path
@@ -75,12 +75,12 @@ def _module(where: str, target: str) -> ModuleType:
 
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise Refusal(f"no file {path}: give an existing Python file, or module:attribute")
+        raise CommandError(f"no file {path}: give an existing Python file, or module:attribute")
     path = path.resolve()
     name = f"_agent_adapter_target_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise Refusal(f"{path} is not a Python file: give one that ends in .py")
+        raise CommandError(f"{path} is not a Python file: give one that ends in .py")
     _importable_from(path.parent)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -95,7 +95,7 @@ def _from_name(name: str, target: str) -> ModuleType:
     except ModuleNotFoundError as exc:
         if exc.name is None or not (name == exc.name or name.startswith(f"{exc.name}.")):
             raise
-        raise Refusal(
+        raise CommandError(
             f"no module {exc.name!r} for the target {target!r}: check the name, or start in"
             " the folder that holds it"
         ) from None
@@ -113,12 +113,12 @@ def _named(module: ModuleType, attribute: str, target: str) -> ToolRegistry:
     for part in attribute.split("."):
         if not hasattr(value, part):
             found = ", ".join(_registries(module)) or "none"
-            raise Refusal(f"{target}: no attribute {part!r}; registries there: {found}")
+            raise CommandError(f"{target}: no attribute {part!r}; registries there: {found}")
         value = getattr(value, part)
     if callable(value) and not isinstance(value, ToolRegistry):
         value = value()
     if not isinstance(value, ToolRegistry):
-        raise Refusal(
+        raise CommandError(
             f"{target} is {type(value).__name__}, not a ToolRegistry: name a registry, or a"
             " function without arguments that returns one"
         )
@@ -133,11 +133,11 @@ def _only(module: ModuleType, target: str) -> ToolRegistry:
         return next(iter(found.values()))
     if found:
         names = ", ".join(f"{target}:{name}" for name in found)
-        raise Refusal(f"{target} holds several registries: name one of {names}", code=USAGE)
+        raise CommandError(f"{target} holds several registries: name one of {names}", code=USAGE)
     default = default_registry()
     if len(default):
         return default
-    raise Refusal(
+    raise CommandError(
         f"{target} defines no tools: make a ToolRegistry there, or use @agent_adapter.tool"
     )
 

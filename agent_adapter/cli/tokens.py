@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_adapter.cli.exits import OK
-from agent_adapter.cli.exits import Refusal as Refused
+from agent_adapter.cli.exit_codes import OK, CommandError
 from agent_adapter.cli.options import AsJson, Reviewer, StoreUrl, reviewer_name, with_store
 from agent_adapter.cli.output import console, plain, print_json, table, when
 
@@ -104,6 +103,6 @@ async def _done(store: Store, op: Operation[Any]) -> Row:
 
     row = await store.write(op)
     if isinstance(row, Refusal):
-        raise Refused(row.reason)
+        raise CommandError(row.reason)
     made: Row = row
     return made

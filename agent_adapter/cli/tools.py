@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_adapter.cli.exits import FAILED, OK, USAGE, Refusal
+from agent_adapter.cli.exit_codes import FAILED, OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, StoreUrl, parse_object, reviewer_name, with_store
 from agent_adapter.cli.output import console, plain, print_json, table
 from agent_adapter.cli.target import Target, load_registry
@@ -116,7 +116,7 @@ def resume(
 @app.command(epilog="Example: agent-adapter tools check shop.py")
 def check(target: Target, as_json: AsJson = False) -> int:
     """Check every tool's schema and targets, and export it to every installed framework."""
-    from agent_adapter.cli.checking import check_registry
+    from agent_adapter.cli.registry_check import check_registry
 
     registry = load_registry(target)
     findings = check_registry(registry)
@@ -170,9 +170,11 @@ def _arguments(pairs: list[str], whole: str | None) -> dict[str, Any]:
     for pair in pairs:
         key, sign, text = pair.partition("=")
         if not sign or not key:
-            raise Refusal(f"the argument {pair!r} is not KEY=VALUE: write {pair}=…", code=USAGE)
+            raise CommandError(
+                f"the argument {pair!r} is not KEY=VALUE: write {pair}=…", code=USAGE
+            )
         if key in arguments:
-            raise Refusal(f"the argument {key!r} is given twice: leave one out", code=USAGE)
+            raise CommandError(f"the argument {key!r} is given twice: leave one out", code=USAGE)
         try:
             arguments[key] = json.loads(text)
         except json.JSONDecodeError:

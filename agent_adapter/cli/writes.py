@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from agent_adapter.cli.exits import OK
+from agent_adapter.cli.exit_codes import OK
 from agent_adapter.cli.options import AsJson, Reason, Reviewer, StoreUrl, reviewer_name, with_store
 from agent_adapter.cli.output import console, plain, print_json
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent_adapter.console.people import Person
+from agent_adapter.console.authentication import Person
 from agent_adapter.console.problems import Problem, refused
 from agent_adapter.console.settings import Settings
 from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid

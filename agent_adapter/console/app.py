@@ -16,16 +16,16 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from agent_adapter.console import (
-    api,
+    approvals,
     channels,
-    doubt,
-    inbox,
-    live,
+    event_streams,
+    in_doubt,
     runs,
-    signing_in,
+    sign_in,
     tools,
 )
-from agent_adapter.console.guard import Guard
+from agent_adapter.console.api import operations as api
+from agent_adapter.console.middleware import SecurityMiddleware
 from agent_adapter.console.pages import Console, console_of
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import LOOPBACK, Settings, TrustedProxy
@@ -78,14 +78,14 @@ def create_app(
         https=https,
         per_minute=requests_per_minute,
     )
-    rooms = (signing_in, inbox, runs, doubt, channels, tools, live)
+    sections = (sign_in, approvals, runs, in_doubt, channels, tools, event_streams)
     app = Starlette(
         routes=[
             Mount("/static", StaticFiles(directory=_STATIC), name="static"),
             Mount("/api/v1", routes=api.ROUTES),
-            *(route for room in rooms for route in room.ROUTES),
+            *(route for section in sections for route in section.ROUTES),
         ],
-        middleware=[Middleware(Guard, hosts=settings.hosts, https=https)],
+        middleware=[Middleware(SecurityMiddleware, hosts=settings.hosts, https=https)],
         exception_handlers={
             HTTPException: _http_problem,
             StoreError: _store_problem,

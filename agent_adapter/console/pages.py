@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from agent_adapter.console.people import Door, Person
+from agent_adapter.console.authentication import Authenticator, Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import Settings
 from agent_adapter.core.errors import AgentAdapterError, NotFoundError
@@ -36,7 +36,7 @@ class Console:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.store = settings.store
-        self.door = Door(settings)
+        self.authenticator = Authenticator(settings)
         self._templates = _environment()
 
     def render(
@@ -75,10 +75,10 @@ def page(path: str, handler: PageHandler, *, role: str = "viewer") -> Route:
     async def endpoint(request: Request) -> Response:
         console = console_of(request)
         try:
-            person = await console.door.who(request)
+            person = await console.authenticator.who(request)
             secret = None
             if person is None:
-                vouched = await console.door.vouched(request)
+                vouched = await console.authenticator.vouched(request)
                 if vouched is None:
                     return _ask_to_sign_in(request)
                 person, secret = vouched
@@ -86,7 +86,7 @@ def page(path: str, handler: PageHandler, *, role: str = "viewer") -> Route:
             person.check(role)
             response = await handler(console, request, person)
             if secret is not None:
-                console.door.remember(response, request, secret)
+                console.authenticator.remember(response, request, secret)
             return response
         except Problem as problem:
             return console.refuse(request, problem)
@@ -102,13 +102,13 @@ def action(path: str, handler: ActionHandler, *, role: str = "approver") -> Rout
     async def endpoint(request: Request) -> Response:
         console = console_of(request)
         try:
-            person = await console.door.who(request)
+            person = await console.authenticator.who(request)
             if person is None:
                 raise Problem(401, "auth-error", "sign in first; nothing was changed")
             request.state.person = person
-            console.door.check_origin(request)
+            console.authenticator.check_origin(request)
             form = await form_of(request)
-            console.door.check_post(request, person, form.get("csrf", ""))
+            console.authenticator.check_post(request, person, form.get("csrf", ""))
             person.check(role)
             return await handler(console, request, person, form)
         except Problem as problem:

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent_adapter.console.inbox import number_of
+from agent_adapter.console.approvals import number_of
+from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, page, see_other
-from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec import ledger

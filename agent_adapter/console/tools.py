@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, page
-from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.installed import survey

@@ -24,8 +24,8 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 @pytest.fixture
-def desk(store: SqliteStore) -> Any:
+def shop(store: SqliteStore) -> Any:
     """The shop and its console."""
-    from tests.console._scene import Desk
+    from tests.console._shop import ShopConsole
 
-    return Desk(store)
+    return ShopConsole(store)

@@ -8,8 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 import agent_adapter as aa
-from agent_adapter.console.api import OPERATIONS
-from tests.console._scene import Desk
+from agent_adapter.console.api.operations import OPERATIONS
+from tests.console._shop import ShopConsole
 
 pytestmark = pytest.mark.anyio
 
@@ -35,17 +35,17 @@ class Program:
         return {"digest": record["digest"], "version": record["version"]}
 
 
-async def _program(desk: Desk, role: str = "approver", name: str = "bot") -> Program:
-    return Program(desk.client(), await desk.token(name, role))
+async def _program(shop: ShopConsole, role: str = "approver", name: str = "bot") -> Program:
+    return Program(shop.client(), await shop.token(name, role))
 
 
 POSTS = [each.path for each in OPERATIONS if each.method == "POST"]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
-async def test_every_operation_needs_a_token(desk: Desk, operation: Any) -> None:
+async def test_every_operation_needs_a_token(shop: ShopConsole, operation: Any) -> None:
     """A session's cookie is none."""
-    browser = await desk.browser("ada", "admin")
+    browser = await shop.browser("ada", "admin")
     path = "/api/v1" + operation.path.format(id="x", key="x")
     answer = browser.client.request(operation.method, path, json={})
     assert answer.status_code == 401
@@ -53,44 +53,44 @@ async def test_every_operation_needs_a_token(desk: Desk, operation: Any) -> None
 
 
 @pytest.mark.parametrize("path", POSTS)
-async def test_a_viewer_cannot_act(desk: Desk, path: str) -> None:
+async def test_a_viewer_cannot_act(shop: ShopConsole, path: str) -> None:
     """By any operation, with any body."""
-    viewer = await _program(desk, "viewer")
+    viewer = await _program(shop, "viewer")
     answer = viewer.post(path.format(id="x", key="x"), {"digest": "x", "version": "y"})
     assert answer.status_code == 403 and answer.json()["error"]["kind"] == "role"
 
 
-async def test_a_program_approves(desk: Desk) -> None:
+async def test_a_program_approves(shop: ShopConsole) -> None:
     """Attributed to the token's name; the second word is stale."""
-    id, bot = await desk.ask(), await _program(desk)
+    id, bot = await shop.ask(), await _program(shop)
     seen = bot.seen(id)
     record = bot.post(
         f"/approvals/{id}/approve", seen | {"arguments": {"order": "A1", "amount": 2}}
     )
     assert record.status_code == 200 and record.json()["reviewer"] == "token:bot"
     assert bot.post(f"/approvals/{id}/deny", seen).status_code == 409
-    assert await desk.executor.resume(id) == "paid 2"
+    assert await shop.executor.resume(id) == "paid 2"
 
 
-async def test_a_program_denies(desk: Desk) -> None:
+async def test_a_program_denies(shop: ShopConsole) -> None:
     """With a reason that the model reads."""
-    id, bot = await desk.ask(), await _program(desk)
+    id, bot = await shop.ask(), await _program(shop)
     bot.post(f"/approvals/{id}/deny", bot.seen(id) | {"reason": "no budget"})
     with pytest.raises(aa.ApprovalDenied, match="no budget"):
-        await desk.executor.resume(id)
+        await shop.executor.resume(id)
 
 
-async def test_records_that_are_alike_are_decided_together(desk: Desk) -> None:
+async def test_records_that_are_alike_are_decided_together(shop: ShopConsole) -> None:
     """Each carries what was seen of it."""
-    ids, bot = [await desk.ask(run=f"r{n}") for n in range(2)], await _program(desk)
+    ids, bot = [await shop.ask(run=f"r{n}") for n in range(2)], await _program(shop)
     records = [{"id": id} | bot.seen(id) for id in ids]
     answer = bot.post("/approvals/alike", {"records": records, "verdict": "denied"})
     assert answer.json() == {"decided": ids, "failed": []}
 
 
-async def test_a_doubt_is_settled(desk: Desk) -> None:
+async def test_a_doubt_is_settled(shop: ShopConsole) -> None:
     """It is listed until it is."""
-    key, bot = await desk.doubt(), await _program(desk)
+    key, bot = await shop.doubt(), await _program(shop)
     assert bot.get("/in-doubt").json()["total"] == 1
     body = {"happened": True, "reason": "seen at the bank", "result": "paid 5"}
     assert bot.post(f"/in-doubt/{key}/resolve", body).json()["ending"] == "ok"
@@ -98,9 +98,9 @@ async def test_a_doubt_is_settled(desk: Desk) -> None:
     assert bot.get(f"/calls/{key}").json()["result"] == 'tagged\n"paid 5"'
 
 
-async def test_runs_calls_and_tools_are_told(desk: Desk) -> None:
+async def test_runs_calls_and_tools_are_told(shop: ShopConsole) -> None:
     """What the pages show."""
-    key, bot = await desk.doubt(), await _program(desk, "viewer")
+    key, bot = await shop.doubt(), await _program(shop, "viewer")
     assert [run["run_id"] for run in bot.get("/runs?ending=unknown").json()["runs"]] == [
         "run_doubt"
     ]
@@ -117,26 +117,28 @@ async def test_runs_calls_and_tools_are_told(desk: Desk) -> None:
     ("body", "status"),
     [(None, 422), ([], 422), ({"digest": 1}, 422), ({"digest": "x", "version": "y", "z": 1}, 422)],
 )
-async def test_a_body_that_does_not_fit_is_refused(desk: Desk, body: Any, status: int) -> None:
+async def test_a_body_that_does_not_fit_is_refused(
+    shop: ShopConsole, body: Any, status: int
+) -> None:
     """With the fields that are wrong."""
-    id, bot = await desk.ask(), await _program(desk)
+    id, bot = await shop.ask(), await _program(shop)
     answer = bot.post(f"/approvals/{id}/approve", body)
     assert answer.status_code in (status, 415)
-    assert (await desk.record(id)).state == "pending"
+    assert (await shop.record(id)).state == "pending"
 
 
-async def test_a_form_is_no_json(desk: Desk) -> None:
+async def test_a_form_is_no_json(shop: ShopConsole) -> None:
     """What a page of another site can send without asking is not taken."""
-    id, bot = await desk.ask(), await _program(desk)
+    id, bot = await shop.ask(), await _program(shop)
     answer = bot.client.post(
         f"/api/v1/approvals/{id}/approve", data=bot.seen(id), headers=bot.headers
     )
     assert answer.status_code == 415
 
 
-async def test_the_document_describes_every_operation(desk: Desk) -> None:
+async def test_the_document_describes_every_operation(shop: ShopConsole) -> None:
     """And is OpenAPI."""
-    document = desk.client().get("/api/v1/openapi.json").json()
+    document = shop.client().get("/api/v1/openapi.json").json()
     described = {(verb.upper(), path) for path, each in document["paths"].items() for verb in each}
     assert described == {(each.method, each.path) for each in OPERATIONS}
     names = [op["operationId"] for each in document["paths"].values() for op in each.values()]
@@ -144,10 +146,10 @@ async def test_the_document_describes_every_operation(desk: Desk) -> None:
     assert document["openapi"].startswith("3.1")
 
 
-async def test_a_tokens_use_is_noted(desk: Desk) -> None:
+async def test_a_tokens_use_is_noted(shop: ShopConsole) -> None:
     """So that one that nobody needs can be found."""
-    bot = await _program(desk)
+    bot = await _program(shop)
     bot.get("/me")
-    await desk.store.flush()
-    (row,) = await desk.store.read(lambda tx: tx.select("tokens", {"name": "bot"}))
+    await shop.store.flush()
+    (row,) = await shop.store.read(lambda tx: tx.select("tokens", {"name": "bot"}))
     assert row["last_used_at"] is not None

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, Phase, settings
 
 schemathesis = pytest.importorskip("schemathesis")
 
-from agent_adapter.console.api import OPERATIONS  # noqa: E402  # after the package
-from agent_adapter.console.openapi import document  # noqa: E402  # as above
+from agent_adapter.console.api.openapi import document  # noqa: E402  # as above
+from agent_adapter.console.api.operations import OPERATIONS  # noqa: E402  # after the package
 from agent_adapter.store.memory import MemoryStore  # noqa: E402  # as above
-from tests.console._scene import Desk  # noqa: E402  # as above
+from tests.console._shop import ShopConsole  # noqa: E402  # as above
 
 EXAMPLES = 20
 
@@ -23,12 +23,12 @@ class Scene:
     """A console with something in it, and an admin's token."""
 
     def __init__(self) -> None:
-        self.desk = Desk(MemoryStore(), requests_per_minute=10**9)
+        self.shop = ShopConsole(MemoryStore(), requests_per_minute=10**9)
         self.token, self.ids = asyncio.run(self._filled())
 
     async def _filled(self) -> tuple[str, list[str]]:
-        ids = [await self.desk.ask(), await self.desk.doubt(), "run_1"]
-        return await self.desk.token("bot", "admin"), ids
+        ids = [await self.shop.ask(), await self.shop.doubt(), "run_1"]
+        return await self.shop.token("bot", "admin"), ids
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_no_request_makes_it_fail(case: Any, scene: Scene) -> None:
     if names and len(str(names)) % 2:
         case.path_parameters = {name: scene.ids[len(str(names)) % 3] for name in names}
     headers = {"authorization": f"Bearer {scene.token}", "host": "localhost"}
-    answer = case.call(app=scene.desk.app, headers=headers, base_url="http://localhost/api/v1")
+    answer = case.call(app=scene.shop.app, headers=headers, base_url="http://localhost/api/v1")
     case.validate_response(
         answer,
         checks=(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_adapter.store.sqlite import SqliteStore
-from tests.console._scene import Desk
+from tests.console._shop import ShopConsole
 from tests.network._scene import Scene, TransitionGraph, scene
 
 pytestmark = pytest.mark.anyio
@@ -20,15 +20,15 @@ NASTY = "<script>alert(1)</script>\u202etxt"
 class Room:
     """A channel of ana, bob and an agent, and the console over the hub's store."""
 
-    def __init__(self, at: Scene, desk: Desk, channel: Any) -> None:
+    def __init__(self, at: Scene, shop: ShopConsole, channel: Any) -> None:
         self.at = at
-        self.desk = desk
+        self.shop = shop
         self.channel = channel
         self.path = f"/channels/{channel.channel_id}"
 
     async def browser(self, name: str = "ana", role: str = "approver") -> Any:
         """Somebody who is signed in."""
-        return await self.desk.browser(name, role)
+        return await self.shop.browser(name, role)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ async def room(store: SqliteStore) -> AsyncIterator[Room]:
         await at.agent("echo", lambda text: f"echo {text}")
         ids = at.names("ana", "bob", "echo")
         channel = await at.open("ana", ["bob", "echo"], TransitionGraph.round_robin(ids))
-        yield Room(at, Desk(store), channel)
+        yield Room(at, ShopConsole(store), channel)
 
 
 async def test_a_person_speaks_through_the_hub(room: Room) -> None:
@@ -52,7 +52,7 @@ async def test_a_person_speaks_through_the_hub(room: Room) -> None:
     await room.at.settle()
     text = ana.get(answer.headers["location"]).text
     assert "hello\nthere" in text and "done" in text
-    rows = await room.desk.store.read(lambda tx: tx.select("commands"))
+    rows = await room.shop.store.read(lambda tx: tx.select("commands"))
     assert rows[0]["by"] == "token:ana"
 
 
@@ -148,7 +148,7 @@ async def test_a_store_without_a_hub_says_so(store: SqliteStore) -> None:
         await at.person("bob")
         graph = TransitionGraph.round_robin(at.names("ana", "bob"))
         channel = await at.open("ana", ["bob"], graph)
-    ana = await Desk(store).browser("ana")
+    ana = await ShopConsole(store).browser("ana")
     path = f"/channels/{channel.channel_id}"
     assert "No hub serves this store now" in ana.get(path).text
     answer = ana.post(f"{path}/speak", {"sender": "ana", "text": "later"})

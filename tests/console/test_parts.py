@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_adapter.console.drawing import drawn
-from agent_adapter.console.editing import edited, fields_of
+from agent_adapter.console.argument_form import edited, fields_of
+from agent_adapter.console.graph_svg import drawn
 from agent_adapter.console.pages import local_path
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.rate import TokenBucket

@@ -12,7 +12,7 @@ from agent_adapter.console import TrustedProxy, create_app
 from agent_adapter.store import access
 from agent_adapter.store.memory import MemoryStore
 from agent_adapter.store.sqlite import SqliteStore
-from tests.console._scene import ORIGIN, Desk, field
+from tests.console._shop import ORIGIN, ShopConsole, field
 
 pytestmark = pytest.mark.anyio
 
@@ -37,19 +37,19 @@ def test_there_are_pages_and_forms() -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-async def test_a_page_asks_to_sign_in(desk: Desk, path: str) -> None:
+async def test_a_page_asks_to_sign_in(shop: ShopConsole, path: str) -> None:
     """Nothing is shown to somebody unknown."""
-    answer = desk.client().get(path)
+    answer = shop.client().get(path)
     assert answer.status_code == 303
     assert answer.headers["location"].startswith("/sign-in?next=")
 
 
 @pytest.mark.parametrize("path", FORMS)
-async def test_a_form_needs_a_session_a_mark_and_this_origin(desk: Desk, path: str) -> None:
+async def test_a_form_needs_a_session_a_mark_and_this_origin(shop: ShopConsole, path: str) -> None:
     """Without one of them it is refused before anything is read."""
-    browser = await desk.browser("ada", "admin")
-    other = await desk.browser("eve", "admin")
-    assert desk.client().post(path, data={"x": "y"}, headers={"origin": ORIGIN}).status_code == 401
+    browser = await shop.browser("ada", "admin")
+    other = await shop.browser("eve", "admin")
+    assert shop.client().post(path, data={"x": "y"}, headers={"origin": ORIGIN}).status_code == 401
     assert browser.client.post(path, data={"x": "y"}, headers={"origin": ORIGIN}).status_code == 403
     assert browser.post(path, {"csrf": other.csrf}).status_code == 403
     assert browser.post(path, {}, origin="http://evil.example").status_code == 403
@@ -58,18 +58,18 @@ async def test_a_form_needs_a_session_a_mark_and_this_origin(desk: Desk, path: s
 
 
 @pytest.mark.parametrize("path", [path for path in FORMS if path != "/sign-out"])
-async def test_a_viewer_cannot_act_by_any_form(desk: Desk, path: str) -> None:
+async def test_a_viewer_cannot_act_by_any_form(shop: ShopConsole, path: str) -> None:
     """A role that only looks changes nothing."""
-    browser = await desk.browser("vic", "viewer")
+    browser = await shop.browser("vic", "viewer")
     answer = browser.post(path, {"verdict": "approved", "answer": "done"})
     assert answer.status_code == 403
     assert "vic is viewer" in answer.text
 
 
-async def test_a_viewer_is_shown_no_buttons(desk: Desk) -> None:
+async def test_a_viewer_is_shown_no_buttons(shop: ShopConsole) -> None:
     """What they may not do is not offered."""
-    id, key = await desk.ask(), await desk.doubt()
-    browser = await desk.browser("vic", "viewer")
+    id, key = await shop.ask(), await shop.doubt()
+    browser = await shop.browser("vic", "viewer")
     for path in ("/approvals", f"/approvals/{id}", "/in-doubt"):
         text = browser.get(path).text
         assert "<form" not in text.replace('<form class="who"', ""), path
@@ -77,15 +77,15 @@ async def test_a_viewer_is_shown_no_buttons(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in FORMS if path.startswith("/channels")][:1])
-async def test_an_approver_is_no_admin(desk: Desk, path: str) -> None:
+async def test_an_approver_is_no_admin(shop: ShopConsole, path: str) -> None:
     """Forking is for admins."""
-    browser = await desk.browser("kim", "approver")
+    browser = await shop.browser("kim", "approver")
     assert browser.post("/channels/x/fork", {"at": "y"}).status_code == 403
 
 
-async def test_every_answer_carries_the_headers(desk: Desk) -> None:
+async def test_every_answer_carries_the_headers(shop: ShopConsole) -> None:
     """Pages, refusals, files and JSON: no script but our own, no frame, no guessing of types."""
-    browser = await desk.browser()
+    browser = await shop.browser()
     for path in ("/approvals", "/nowhere", "/static/console.css", "/api/v1/me", "/sign-in"):
         headers = browser.get(path).headers
         policy = headers["content-security-policy"]
@@ -95,32 +95,32 @@ async def test_every_answer_carries_the_headers(desk: Desk) -> None:
     assert browser.get("/approvals").headers["cache-control"] == "no-store"
 
 
-async def test_pages_have_no_inline_script_or_style(desk: Desk) -> None:
+async def test_pages_have_no_inline_script_or_style(shop: ShopConsole) -> None:
     """The policy would stop them, so there are none."""
-    await desk.ask()
-    text = (await desk.browser()).get("/approvals").text
+    await shop.ask()
+    text = (await shop.browser()).get("/approvals").text
     assert "<style" not in text and " style=" not in text and " onclick" not in text
     assert text.count("<script") == text.count('<script src="/static/')
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "", "10.0.0.1:8000"])
-async def test_a_foreign_host_name_is_refused(desk: Desk, host: str) -> None:
+async def test_a_foreign_host_name_is_refused(shop: ShopConsole, host: str) -> None:
     """DNS rebinding: the page of another name gets nothing."""
-    answer = desk.client().get("/sign-in", headers={"host": host})
+    answer = shop.client().get("/sign-in", headers={"host": host})
     assert answer.status_code == 421
 
 
 @pytest.mark.parametrize("host", ["localhost:8765", "127.0.0.1", "[::1]:8000", "LOCALHOST"])
-async def test_loopback_names_are_answered(desk: Desk, host: str) -> None:
+async def test_loopback_names_are_answered(shop: ShopConsole, host: str) -> None:
     """With any port."""
-    assert desk.client().get("/sign-in", headers={"host": host}).status_code == 200
+    assert shop.client().get("/sign-in", headers={"host": host}).status_code == 200
 
 
-async def test_the_session_cookie_is_kept_from_scripts_and_sites(desk: Desk) -> None:
+async def test_the_session_cookie_is_kept_from_scripts_and_sites(shop: ShopConsole) -> None:
     """HttpOnly, SameSite=Strict, and Secure where the page came over HTTPS."""
-    token = await desk.token("kim", "approver")
+    token = await shop.token("kim", "approver")
     for base, secure in ((ORIGIN, False), ("https://localhost", True)):
-        client = desk.client(base_url=base)
+        client = shop.client(base_url=base)
         mark = field(client.get("/sign-in").text, "mark")
         data = {"mark": mark, "token": token}
         cookie = client.post("/sign-in", data=data, headers={"origin": base}).headers["set-cookie"]
@@ -128,51 +128,51 @@ async def test_the_session_cookie_is_kept_from_scripts_and_sites(desk: Desk) -> 
         assert ("Secure" in cookie) is secure
 
 
-async def test_the_store_holds_no_token_and_no_session(desk: Desk) -> None:
+async def test_the_store_holds_no_token_and_no_session(shop: ShopConsole) -> None:
     """Whoever reads the file cannot sign in."""
-    browser = await desk.browser()
-    rows = await desk.store.read(lambda tx: [*tx.select("tokens"), *tx.select("sessions")])
+    browser = await shop.browser()
+    rows = await shop.store.read(lambda tx: [*tx.select("tokens"), *tx.select("sessions")])
     secrets = [browser.token, browser.client.cookies["agent_adapter_session"]]
     assert not any(secret in str(row) for row in rows for secret in secrets)
 
 
-async def test_signing_in_needs_the_forms_own_mark(desk: Desk) -> None:
+async def test_signing_in_needs_the_forms_own_mark(shop: ShopConsole) -> None:
     """Nobody is signed in by another site's form."""
-    token = await desk.token("kim", "approver")
-    client = desk.client()
+    token = await shop.token("kim", "approver")
+    client = shop.client()
     mark = field(client.get("/sign-in").text, "mark")
     sent = {"token": token, "mark": mark}
     assert client.post("/sign-in", data=sent).status_code == 403
     assert client.post("/sign-in", data=sent, headers={"origin": "http://evil"}).status_code == 403
-    other = desk.client()
+    other = shop.client()
     assert other.post("/sign-in", data=sent, headers={"origin": ORIGIN}).status_code == 403
 
 
 @pytest.mark.parametrize("then", ["//evil.example", "https://evil.example", "/\\evil", "\n/x"])
-async def test_signing_in_leads_nowhere_else(desk: Desk, then: str) -> None:
+async def test_signing_in_leads_nowhere_else(shop: ShopConsole, then: str) -> None:
     """The way back is a path of this console."""
-    token, client = await desk.token("kim", "approver"), desk.client()
+    token, client = await shop.token("kim", "approver"), shop.client()
     mark = field(client.get("/sign-in").text, "mark")
     sent = {"token": token, "mark": mark, "next": then}
     answer = client.post("/sign-in", data=sent, headers={"origin": ORIGIN})
     assert answer.headers["location"] == "/"
 
 
-async def test_a_revoked_token_ends_its_sessions(desk: Desk) -> None:
+async def test_a_revoked_token_ends_its_sessions(shop: ShopConsole) -> None:
     """At the next request."""
-    browser = await desk.browser("kim")
-    await desk.store.write(lambda tx: access.revoke_token(tx, "kim"))
+    browser = await shop.browser("kim")
+    await shop.store.write(lambda tx: access.revoke_token(tx, "kim"))
     assert browser.get("/approvals").status_code == 303
     headers = {"authorization": f"Bearer {browser.token}"}
     assert browser.get("/api/v1/me", headers=headers).status_code == 401
 
 
-async def test_signing_out_ends_the_session_in_the_store(desk: Desk) -> None:
+async def test_signing_out_ends_the_session_in_the_store(shop: ShopConsole) -> None:
     """A copy of the cookie is worth nothing afterwards."""
-    browser = await desk.browser()
+    browser = await shop.browser()
     cookie = browser.client.cookies["agent_adapter_session"]
     assert browser.post("/sign-out", {}).status_code == 303
-    copy = desk.client()
+    copy = shop.client()
     copy.cookies.set("agent_adapter_session", cookie)
     assert copy.get("/approvals").status_code == 303
 
@@ -181,22 +181,22 @@ async def test_a_session_ends_when_it_is_idle_and_after_half_a_day(tmp_path: obj
     """Half an hour without a request, or twelve hours with them."""
     now = [1_000_000.0]
     store = MemoryStore(clock=lambda: now[0])
-    browser = await Desk(store).browser()
+    browser = await ShopConsole(store).browser()
     for _ in range(23):
         now[0] += 29 * 60
         assert browser.get("/approvals").status_code == 200
     now[0] += 31 * 60
     assert browser.get("/approvals").status_code == 303
-    browser = await Desk(store).browser("lee")
+    browser = await ShopConsole(store).browser("lee")
     for _ in range(26):
         now[0] += 28 * 60
         last = browser.get("/approvals").status_code
     assert last == 303
 
 
-async def test_guessing_tokens_is_slowed_down(desk: Desk) -> None:
+async def test_guessing_tokens_is_slowed_down(shop: ShopConsole) -> None:
     """Ten tries, then one every six seconds, for the page and for the API together."""
-    client = desk.client()
+    client = shop.client()
     mark = field(client.get("/sign-in").text, "mark")
     sent = {"token": "aat_wrong", "mark": mark}
     codes = [
@@ -208,9 +208,9 @@ async def test_guessing_tokens_is_slowed_down(desk: Desk) -> None:
     assert guess.status_code == 429
 
 
-async def test_a_flood_of_forms_is_slowed_down(desk: Desk) -> None:
+async def test_a_flood_of_forms_is_slowed_down(shop: ShopConsole) -> None:
     """A session may act sixty times at once, not for ever."""
-    browser = await desk.browser()
+    browser = await shop.browser()
     codes = [browser.post("/in-doubt/x", {"answer": "?"}).status_code for _ in range(70)]
     assert codes[0] == 422 and codes[-1] == 429
 
@@ -218,23 +218,23 @@ async def test_a_flood_of_forms_is_slowed_down(desk: Desk) -> None:
 async def test_a_trusted_proxy_says_who_it_is(store: SqliteStore) -> None:
     """The header counts from the proxy's address alone, for the names that have a role."""
     proxy = TrustedProxy(peers=["testclient"], roles={"kim@example.org": "approver"})
-    desk = Desk(store, trusted_proxy=proxy)
-    id = await desk.ask()
-    client = desk.client(headers={"x-forwarded-user": "kim@example.org"})
+    shop = ShopConsole(store, trusted_proxy=proxy)
+    id = await shop.ask()
+    client = shop.client(headers={"x-forwarded-user": "kim@example.org"})
     text = client.get(f"/approvals/{id}").text
     sent = {name: field(text, name) for name in ("csrf", "digest", "version")}
     sent["verdict"] = "approved"
     answer = client.post(f"/approvals/{id}/decide", data=sent, headers={"origin": ORIGIN})
     assert answer.status_code == 303
-    assert (await desk.record(id)).reviewer == "proxy:kim@example.org"
-    stranger = desk.client(headers={"x-forwarded-user": "eve"})
+    assert (await shop.record(id)).reviewer == "proxy:kim@example.org"
+    stranger = shop.client(headers={"x-forwarded-user": "eve"})
     assert stranger.get("/approvals").status_code == 303
 
 
 async def test_a_proxys_session_is_of_the_person_it_names(store: SqliteStore) -> None:
     """With another name in the header, or none, the cookie opens nothing."""
     proxy = TrustedProxy(peers=["testclient"], roles={"kim": "admin", "vic": "viewer"})
-    client = Desk(store, trusted_proxy=proxy).client()
+    client = ShopConsole(store, trusted_proxy=proxy).client()
     assert "admin" in client.get("/approvals", headers={"x-forwarded-user": "kim"}).text
     assert "viewer" in client.get("/approvals", headers={"x-forwarded-user": "vic"}).text
     assert client.get("/approvals").status_code == 303
@@ -242,8 +242,8 @@ async def test_a_proxys_session_is_of_the_person_it_names(store: SqliteStore) ->
 
 async def test_a_header_from_elsewhere_is_not_believed(store: SqliteStore) -> None:
     """Who connects directly can write any header."""
-    desk = Desk(store, trusted_proxy=TrustedProxy(peers=["10.1.1.1"], role="admin"))
-    client = desk.client(headers={"x-forwarded-user": "kim"})
+    shop = ShopConsole(store, trusted_proxy=TrustedProxy(peers=["10.1.1.1"], role="admin"))
+    client = shop.client(headers={"x-forwarded-user": "kim"})
     assert client.get("/approvals").status_code == 303
 
 
@@ -255,24 +255,24 @@ def test_a_proxy_without_addresses_is_refused() -> None:
         TrustedProxy(peers=["127.0.0.1"], role="boss")
 
 
-async def test_a_body_that_is_too_large_is_refused(desk: Desk) -> None:
+async def test_a_body_that_is_too_large_is_refused(shop: ShopConsole) -> None:
     """Before it is read."""
-    browser = await desk.browser()
+    browser = await shop.browser()
     assert browser.post("/in-doubt/x", {"reason": "x" * 3_000_000}).status_code == 413
 
 
-async def test_the_reviewer_is_never_taken_from_the_form(desk: Desk) -> None:
+async def test_the_reviewer_is_never_taken_from_the_form(shop: ShopConsole) -> None:
     """A14: whoever signs in is who decides."""
-    id = await desk.ask()
-    (await desk.browser("kim")).decide(id, reviewer="boss", name="boss", role="admin")
-    assert (await desk.record(id)).reviewer == "token:kim"
+    id = await shop.ask()
+    (await shop.browser("kim")).decide(id, reviewer="boss", name="boss", role="admin")
+    assert (await shop.record(id)).reviewer == "token:kim"
 
 
-async def test_tokens_are_noted_in_the_ledger(desk: Desk) -> None:
+async def test_tokens_are_noted_in_the_ledger(shop: ShopConsole) -> None:
     """Who let whom in stays known; a name belongs to one token at a time."""
-    await desk.token("kim", "approver")
+    await shop.token("kim", "approver")
     with pytest.raises(AssertionError, match="kim has a token"):
-        await desk.token("kim", "admin")
-    await desk.store.write(lambda tx: access.revoke_token(tx, "kim", by="os:root"))
-    entries = await desk.store.read(lambda tx: tx.select("ledger", {"run_id": "upkeep"}))
+        await shop.token("kim", "admin")
+    await shop.store.write(lambda tx: access.revoke_token(tx, "kim", by="os:root"))
+    entries = await shop.store.read(lambda tx: tx.select("ledger", {"run_id": "upkeep"}))
     assert [row["kind"] for row in entries] == ["token-created", "token-revoked"]

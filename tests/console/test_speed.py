@@ -18,7 +18,7 @@ from agent_adapter.store.approvals import Terms
 from agent_adapter.store.base import Transaction
 from agent_adapter.store.intents import Intent, Outcome
 from agent_adapter.store.sqlite import SqliteStore
-from tests.console._scene import Browser, Desk
+from tests.console._shop import Browser, ShopConsole
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -30,16 +30,16 @@ BOUND = 1.5
 
 
 @pytest.fixture(scope="module")
-async def full(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
+async def full(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ShopConsole]:
     """A store with 10,000 requests that wait and a run of 5,000 calls."""
     path: Path = tmp_path_factory.mktemp("full")
     store = SqliteStore(path / "state.db")
-    desk = Desk(store, requests_per_minute=10**6)
+    shop = ShopConsole(store, requests_per_minute=10**6)
     for start in range(0, PENDING, 500):
         await store.write(lambda tx, at=start: [_file(tx, n) for n in range(at, at + 500)])
     for start in range(0, CALLS, 500):
         await store.write(lambda tx, at=start: [_call(tx, n) for n in range(at, at + 500)])
-    yield desk
+    yield shop
     await store.aclose()
 
 
@@ -92,7 +92,7 @@ async def _times(browser: Browser, path: str, n: int = 7) -> list[float]:
     return times
 
 
-async def test_pages_answer_quickly(full: Desk, capsys: Any) -> None:
+async def test_pages_answer_quickly(full: ShopConsole, capsys: Any) -> None:
     """The median of each page, beside the goal of 200 ms."""
     browser = await full.browser("kim", "admin")
     paths = ("/approvals", f"/approvals/apr_{77:032d}", "/runs", "/runs?tool=tool_7")
@@ -114,7 +114,7 @@ async def test_pages_answer_quickly(full: Desk, capsys: Any) -> None:
     assert max(medians.values()) < BOUND, medians
 
 
-async def test_listing_never_blocks_writers(full: Desk, capsys: Any) -> None:
+async def test_listing_never_blocks_writers(full: ShopConsole, capsys: Any) -> None:
     """Writes go on at their own pace while pages are served."""
     browser = await full.browser("lee")
     done = asyncio.Event()

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from agent_adapter.cli.exits import OK, USAGE, Refusal
+from agent_adapter.cli.exit_codes import OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, reviewer_name, with_store
 
 __all__ = ["command"]
@@ -43,7 +43,7 @@ def command(
         get_integration(framework)  # says at once how to install what is missing
     if serve:
         if as_json:
-            raise Refusal("--serve goes on, --json ends: leave one out", code=USAGE)
+            raise CommandError("--serve goes on, --json ends: leave one out", code=USAGE)
         from agent_adapter.core.extras import check_installed
 
         check_installed("console")
@@ -55,7 +55,7 @@ def command(
 
 
 def _tell(folder: Path, *, kept: bool, serve: bool, as_json: bool) -> int:
-    from agent_adapter.cli.demo.story import tell
+    from agent_adapter.cli.demo.scenario import tell
 
     code = asyncio.run(tell(folder, as_json=as_json))
     if code != OK or as_json:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.integrations.ag2 import ag2_tools
 
 if TYPE_CHECKING:
-    from agent_adapter.cli.demo.scene import Said
+    from agent_adapter.cli.demo.conversation import DemoMessage
     from agent_adapter.core.ports import ApprovalPort
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.exec.executor import Executor
 
-__all__ = ["Ag2Customer"]
+__all__ = ["Ag2DemoAgent"]
 
 
-class Ag2Customer:
+class Ag2DemoAgent:
     """An AG2 agent that looks at order A1 and wants to pay it back."""
 
     framework = "AG2"
@@ -42,12 +42,12 @@ class Ag2Customer:
         self._agent = Agent("shop", config=script, tools=tools)
         self._reply: Any = None
 
-    async def start(self) -> list[Said]:
+    async def start(self) -> list[DemoMessage]:
         """The first turn: look, ask for the refund, write a note."""
         self._reply = await self._agent.ask("My lamp (order A1) arrived broken.")
         return await self._said(0)
 
-    async def go_on(self) -> list[Said]:
+    async def go_on(self) -> list[DemoMessage]:
         """The next turn of the same conversation, after a person decided."""
         seen = len(await self._results())
         self._reply = await self._reply.ask("It was approved, go on.")
@@ -60,11 +60,13 @@ class Ag2Customer:
         batches = [event for event in events if isinstance(event, ToolResultsEvent)]
         return [result for batch in batches for result in batch.results]
 
-    async def _said(self, seen: int) -> list[Said]:
-        from agent_adapter.cli.demo.scene import Said
+    async def _said(self, seen: int) -> list[DemoMessage]:
+        from agent_adapter.cli.demo.conversation import DemoMessage
 
-        said = [Said(tool=result.name, shown=_text(result)) for result in await self._results()]
-        return [*said[seen:], Said(tool=None, shown=str(self._reply.body))]
+        said = [
+            DemoMessage(tool=result.name, shown=_text(result)) for result in await self._results()
+        ]
+        return [*said[seen:], DemoMessage(tool=None, shown=str(self._reply.body))]
 
 
 def _call(name: str, arguments: dict[str, Any], call_id: str) -> Any:

@@ -8,15 +8,15 @@ from agent_adapter.core.errors import ApprovalPending
 from agent_adapter.integrations.agno import agno_functions, resolve_requirements
 
 if TYPE_CHECKING:
-    from agent_adapter.cli.demo.scene import Said
+    from agent_adapter.cli.demo.conversation import DemoMessage
     from agent_adapter.core.ports import ApprovalPort
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.exec.executor import Executor
 
-__all__ = ["AgnoCustomer"]
+__all__ = ["AgnoDemoAgent"]
 
 
-class AgnoCustomer:
+class AgnoDemoAgent:
     """An Agno agent that looks at order B2 and wants to pay a part of it back."""
 
     framework = "Agno"
@@ -37,28 +37,28 @@ class AgnoCustomer:
         self._port = port
         self._output: Any = None
 
-    async def start(self) -> list[Said]:
+    async def start(self) -> list[DemoMessage]:
         """The run up to its pause: Agno stops before a tool that needs a confirmation."""
-        from agent_adapter.cli.demo.scene import Said
+        from agent_adapter.cli.demo.conversation import DemoMessage
 
         self._output = await self._agent.arun("My chair (order B2) arrived late.")
         said = self._said(0)[:-1]
         try:
             await resolve_requirements(self._output, self._port, self._registry)
         except ApprovalPending as pending:
-            said.append(Said(tool="refund", shown=str(pending)))
+            said.append(DemoMessage(tool="refund", shown=str(pending)))
         return said
 
-    async def go_on(self) -> list[Said]:
+    async def go_on(self) -> list[DemoMessage]:
         """The same run, continued after a person decided."""
         seen = sum(tool.result is not None for tool in self._output.tools or [])
         await resolve_requirements(self._output, self._port, self._registry)
         self._output = await self._agent.acontinue_run(run_response=self._output)
         return self._said(seen)
 
-    def _said(self, seen: int) -> list[Said]:
-        from agent_adapter.cli.demo.scene import Said
+    def _said(self, seen: int) -> list[DemoMessage]:
+        from agent_adapter.cli.demo.conversation import DemoMessage
 
         tools = [tool for tool in self._output.tools or [] if tool.result is not None]
-        said = [Said(tool=tool.tool_name, shown=str(tool.result)) for tool in tools]
-        return [*said[seen:], Said(tool=None, shown=str(self._output.content))]
+        said = [DemoMessage(tool=tool.tool_name, shown=str(tool.result)) for tool in tools]
+        return [*said[seen:], DemoMessage(tool=None, shown=str(self._output.content))]

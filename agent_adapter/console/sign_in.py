@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import (
     Console,
     Form,
@@ -16,7 +17,6 @@ from agent_adapter.console.pages import (
     page,
     see_other,
 )
-from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
 
 __all__ = ["ROUTES"]
@@ -31,19 +31,19 @@ async def _sign_in(request: Request) -> Response:
     form: Form = {}
     try:
         form = await form_of(request)
-        console.door.check_before(request, form.get("mark", ""))
-        _, secret = await console.door.sign_in(request, form.get("token", ""))
+        console.authenticator.check_before(request, form.get("mark", ""))
+        _, secret = await console.authenticator.sign_in(request, form.get("token", ""))
     except Problem as problem:
         return _asked(request, form.get("next", "/"), problem)
     response = see_other(local_path(form.get("next", "/")))
-    console.door.remember(response, request, secret)
+    console.authenticator.remember(response, request, secret)
     return response
 
 
 async def _sign_out(console: Console, request: Request, person: Person, form: Form) -> Response:
-    await console.door.sign_out(person)
+    await console.authenticator.sign_out(person)
     response = see_other("/sign-in")
-    console.door.forget(response)
+    console.authenticator.forget(response)
     return response
 
 
@@ -55,7 +55,7 @@ def _asked(request: Request, then: str, problem: Problem | None = None) -> Respo
     console = console_of(request)
     # The mark depends on the cookie that the answer sets, so the answer is made twice.
     blank = Response()
-    mark = console.door.before(blank, request)
+    mark = console.authenticator.before(blank, request)
     response = console.render(
         request,
         "sign_in.html",

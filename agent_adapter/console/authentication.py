@@ -18,7 +18,7 @@ from agent_adapter.store import access
 from agent_adapter.store.access import ROLES, Session
 from agent_adapter.store.base import Transaction
 
-__all__ = ["Door", "Person"]
+__all__ = ["Authenticator", "Person"]
 
 COOKIE = "agent_adapter_session"
 BEFORE = "agent_adapter_sign_in"
@@ -53,7 +53,7 @@ class Person:
             )
 
 
-class Door:
+class Authenticator:
     """Lets people in, and tells who they are at every request."""
 
     def __init__(self, settings: Settings) -> None:

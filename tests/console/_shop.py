@@ -17,7 +17,7 @@ from agent_adapter.store.base import Store
 ORIGIN = "http://localhost"
 
 
-class Desk:
+class ShopConsole:
     """A shop whose refunds wait for a person, and the console over its store."""
 
     def __init__(self, store: Store, **settings: Any) -> None:

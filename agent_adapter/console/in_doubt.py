@@ -10,8 +10,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent_adapter.console import actions
+from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, Form, action, page, see_other
-from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.store import doubt, ledger
 from agent_adapter.store.base import Row, Transaction
@@ -34,7 +34,7 @@ async def in_doubt(console: Console) -> tuple[list[dict[str, Any]], int]:
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
     calls, total = await in_doubt(console)
-    return console.render(request, "doubt.html", calls=calls, total=total)
+    return console.render(request, "in_doubt.html", calls=calls, total=total)
 
 
 async def _resolve(console: Console, request: Request, person: Person, form: Form) -> Response:

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_adapter.cli.demo.scene import Customer, Said
-from agent_adapter.cli.exits import DOUBT, FAILED, OK, Refusal
+from agent_adapter.cli.demo.conversation import DemoAgent, DemoMessage
+from agent_adapter.cli.exit_codes import DOUBT, FAILED, OK, CommandError
 from agent_adapter.cli.output import console, plain, print_json, table
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ async def tell(folder: Path, *, as_json: bool = False) -> int:
     url = f"sqlite:///{(folder / 'state.db').resolve()}"
     store = open_store(url)
     try:
-        return await _Story(store, url, as_json).tell()
+        return await _Scenario(store, url, as_json).tell()
     finally:
         await store.aclose()
 
 
-class _Story:
+class _Scenario:
     """One telling; `record` gathers what `--json` prints."""
 
     def __init__(self, store: Store, url: str, as_json: bool) -> None:
@@ -44,8 +44,8 @@ class _Story:
         self.record: dict[str, Any] = {"store": url, "agents": []}
 
     async def tell(self) -> int:
-        from agent_adapter.cli.demo.ag2_agent import Ag2Customer
-        from agent_adapter.cli.demo.agno_agent import AgnoCustomer
+        from agent_adapter.cli.demo.ag2_agent import Ag2DemoAgent
+        from agent_adapter.cli.demo.agno_agent import AgnoDemoAgent
         from agent_adapter.cli.demo.shop import paid_back, registry
         from agent_adapter.exec.approval.deferred import DeferredApproval
         from agent_adapter.exec.executor import Executor
@@ -57,11 +57,11 @@ class _Story:
         rows = [(spec.name, spec.effects, spec.confirm, spec.description) for spec in registry]
         self._show(table(("tool", "effects", "confirm", "description"), rows))
         self._line("Both agents below use these tools; their models follow a script.")
-        await self._act(Ag2Customer(registry, executor, port))
-        await self._act(AgnoCustomer(registry, executor, port))
+        await self._act(Ag2DemoAgent(registry, executor, port))
+        await self._act(AgnoDemoAgent(registry, executor, port))
         return await self._end(paid_back)
 
-    async def _act(self, agent: Customer) -> None:
+    async def _act(self, agent: DemoAgent) -> None:
         from agent_adapter.exec.approval.inbox import Inbox
 
         self._head(f"{agent.framework}: the agent works until a person is needed")
@@ -69,7 +69,9 @@ class _Story:
         self._said(before)
         waiting = await Inbox(self._store).list("pending")
         if len(waiting) != 1:
-            raise Refusal(f"{agent.framework}: {len(waiting)} calls wait, not one; report this")
+            raise CommandError(
+                f"{agent.framework}: {len(waiting)} calls wait, not one; report this"
+            )
         held = waiting[0]
         self._head(f"{agent.framework}: another process decides")
         await self._shell("approvals", "list")
@@ -126,9 +128,9 @@ class _Story:
         text = output.decode(errors="replace").rstrip()
         self._line(text)
         if process.returncode != OK:
-            raise Refusal(f"{typed} ended with {process.returncode}: {text}")
+            raise CommandError(f"{typed} ended with {process.returncode}: {text}")
 
-    def _said(self, lines: list[Said]) -> None:
+    def _said(self, lines: list[DemoMessage]) -> None:
         for said in lines:
             who = "agent says" if said.tool is None else said.tool
             self._line(f"  {who:<14} {said.shown}")

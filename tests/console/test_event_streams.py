@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from agent_adapter.console import live
+from agent_adapter.console import event_streams
 from agent_adapter.store.sqlite import SqliteStore
-from tests.console._scene import Browser, Desk
+from tests.console._shop import Browser, ShopConsole
 from tests.network._scene import TransitionGraph, scene
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +55,7 @@ class Stream:
 
 
 @asynccontextmanager
-async def listening(desk: Desk, browser: Browser, path: str) -> AsyncIterator[Stream]:
+async def listening(shop: ShopConsole, browser: Browser, path: str) -> AsyncIterator[Stream]:
     """A connection of a signed-in browser to a stream."""
     cookie = f"agent_adapter_session={browser.client.cookies['agent_adapter_session']}"
     headers = [(b"host", b"localhost"), (b"cookie", cookie.encode())]
@@ -73,7 +73,7 @@ async def listening(desk: Desk, browser: Browser, path: str) -> AsyncIterator[St
         "http_version": "1.1",
     }
     stream = Stream()
-    serving = asyncio.create_task(desk.app(scope, stream.receive, stream.send))
+    serving = asyncio.create_task(shop.app(scope, stream.receive, stream.send))
     try:
         yield stream
     finally:
@@ -84,17 +84,17 @@ async def listening(desk: Desk, browser: Browser, path: str) -> AsyncIterator[St
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look often."""
-    monkeypatch.setattr(live, "_PAUSE", 0.01)
+    monkeypatch.setattr(event_streams, "POLL_SECONDS", 0.01)
 
 
-async def test_a_new_request_arrives_and_a_decided_one_leaves(desk: Desk) -> None:
+async def test_a_new_request_arrives_and_a_decided_one_leaves(shop: ShopConsole) -> None:
     """The ids of both, and how many wait."""
-    first = await desk.ask(run="r1")
-    browser = await desk.browser()
-    async with listening(desk, browser, "/events/approvals") as stream:
+    first = await shop.ask(run="r1")
+    browser = await shop.browser()
+    async with listening(shop, browser, "/events/approvals") as stream:
         start = await stream.next()
         assert (start["ids"], start["total"]) == ([first], 1)
-        second = await desk.ask(run="r2")
+        second = await shop.ask(run="r2")
         assert await stream.next() == {"added": [second], "removed": [], "total": 2}
         browser.decide(first, "denied")
         assert await stream.next() == {"added": [], "removed": [first], "total": 1}
@@ -107,9 +107,9 @@ async def test_a_channel_says_when_something_was_said(store: SqliteStore) -> Non
         ana, _ = await at.person("ana"), await at.person("bob")
         graph = TransitionGraph.round_robin(at.names("ana", "bob"))
         channel = await at.open("ana", ["bob"], graph)
-        desk = Desk(store)
+        shop = ShopConsole(store)
         path = f"/events/channels/{channel.channel_id}"
-        async with listening(desk, await desk.browser(), path) as stream:
+        async with listening(shop, await shop.browser(), path) as stream:
             start = await stream.next()
             await ana.send(channel.channel_id, "hi")
             then = await stream.next()
@@ -117,16 +117,18 @@ async def test_a_channel_says_when_something_was_said(store: SqliteStore) -> Non
             assert then["expected"] == at.id("bob")
 
 
-async def test_a_person_may_keep_a_few_pages_open(desk: Desk) -> None:
+async def test_a_person_may_keep_a_few_pages_open(shop: ShopConsole) -> None:
     """Not any number of them; one that is closed makes room."""
-    browser = await desk.browser()
+    browser = await shop.browser()
     async with asyncio.TaskGroup():
-        opened = [listening(desk, browser, "/events/approvals") for _ in range(live._MOST)]
+        opened = [
+            listening(shop, browser, "/events/approvals") for _ in range(event_streams.MAX_STREAMS)
+        ]
         for each in opened:
             await (await each.__aenter__()).next()
         assert browser.get("/events/approvals").status_code == 429
         for each in opened:
             await each.__aexit__(None, None, None)
-    async with listening(desk, browser, "/events/approvals") as stream:
+    async with listening(shop, browser, "/events/approvals") as stream:
         await stream.next()
         assert stream.status == 200

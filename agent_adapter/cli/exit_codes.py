@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_adapter.core.errors import AgentAdapterError, ApprovalPending, ToolInDoubt
 
-__all__ = ["DOUBT", "FAILED", "OK", "PENDING", "USAGE", "Refusal", "code_of", "fix_of"]
+__all__ = ["DOUBT", "FAILED", "OK", "PENDING", "USAGE", "CommandError", "code_of", "fix_of"]
 
 OK = 0
 """Done."""
@@ -27,7 +27,7 @@ _CODES: tuple[tuple[type[AgentAdapterError], int], ...] = (
 )
 
 
-class Refusal(Exception):
+class CommandError(Exception):
     """A command that cannot go on: one line that names the thing, the reason and the fix."""
 
     def __init__(self, message: str, *, code: int = FAILED, kind: str = "refused") -> None:

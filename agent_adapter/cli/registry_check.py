@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.integrations.base import Integration
 
-__all__ = ["Finding", "check_registry"]
+__all__ = ["ToolFinding", "check_registry"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ToolFinding:
     """One thing about one tool; an `error` will fail in use, a `note` may surprise."""
 
     tool: str
@@ -31,13 +31,13 @@ class Finding:
         return asdict(self)
 
 
-def check_registry(registry: ToolRegistry) -> list[Finding]:
+def check_registry(registry: ToolRegistry) -> list[ToolFinding]:
     """Everything that is wrong with, or remarkable about, the tools of `registry`."""
     from agent_adapter.integrations.discovery import available_integrations
 
     integrations = available_integrations()
     usable = {name: each for name, each in integrations.items() if _installed(each)}
-    findings: list[Finding] = []
+    findings: list[ToolFinding] = []
     for spec in registry:
         findings += _schema(spec)
         findings += _targets(spec, set(integrations))
@@ -45,7 +45,7 @@ def check_registry(registry: ToolRegistry) -> list[Finding]:
     return findings
 
 
-def _schema(spec: ToolSpec) -> Iterator[Finding]:
+def _schema(spec: ToolSpec) -> Iterator[ToolFinding]:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -65,7 +65,7 @@ def _schema(spec: ToolSpec) -> Iterator[Finding]:
             yield _note(spec, f"the parameter {name!r} has no description", fix)
 
 
-def _targets(spec: ToolSpec, known: set[str]) -> Iterator[Finding]:
+def _targets(spec: ToolSpec, known: set[str]) -> Iterator[ToolFinding]:
     unknown = sorted((spec.targets or frozenset()) - known)
     if unknown:
         problem = f"no integration is called {', '.join(unknown)}"
@@ -73,7 +73,7 @@ def _targets(spec: ToolSpec, known: set[str]) -> Iterator[Finding]:
         yield _error(spec, problem, fix)
 
 
-def _exports(spec: ToolSpec, usable: dict[str, Integration]) -> Iterator[Finding]:
+def _exports(spec: ToolSpec, usable: dict[str, Integration]) -> Iterator[ToolFinding]:
     for name, integration in usable.items():
         if spec.targets is not None and name not in spec.targets:
             continue
@@ -98,9 +98,9 @@ def _installed(integration: Integration) -> bool:
     return True
 
 
-def _error(spec: ToolSpec, problem: str, fix: str) -> Finding:
-    return Finding(tool=spec.name, severity="error", problem=problem, fix=fix)
+def _error(spec: ToolSpec, problem: str, fix: str) -> ToolFinding:
+    return ToolFinding(tool=spec.name, severity="error", problem=problem, fix=fix)
 
 
-def _note(spec: ToolSpec, problem: str, fix: str) -> Finding:
-    return Finding(tool=spec.name, severity="note", problem=problem, fix=fix)
+def _note(spec: ToolSpec, problem: str, fix: str) -> ToolFinding:
+    return ToolFinding(tool=spec.name, severity="note", problem=problem, fix=fix)

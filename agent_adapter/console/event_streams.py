@@ -13,18 +13,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent_adapter.console.inbox import waiting
+from agent_adapter.console.approvals import waiting
+from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, page
-from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.network.channels.snapshot import channel_row
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["ROUTES"]
+__all__ = ["MAX_STREAMS", "POLL_SECONDS", "ROUTES"]
 
-_PAUSE = 0.7
-_LASTS = 600.0
-_MOST = 8
+POLL_SECONDS = 0.7
+_STREAM_SECONDS = 600.0
+MAX_STREAMS = 8
 _open: Counter[str] = Counter()
 
 
@@ -77,21 +77,21 @@ def _with_turn(tx: Transaction, channel_id: str) -> tuple[Row, str]:
 async def _beats(console: Console, request: Request) -> AsyncIterator[None]:
     """One after the other, while the session stands; browsers come back when the stream ends."""
     loop = asyncio.get_running_loop()
-    until = loop.time() + _LASTS
+    until = loop.time() + _STREAM_SECONDS
     looked_at = loop.time()
     while loop.time() < until:
         yield
-        await asyncio.sleep(_PAUSE)
+        await asyncio.sleep(POLL_SECONDS)
         if loop.time() - looked_at > 15:
             looked_at = loop.time()
-            if await console.door.who(request) is None:
+            if await console.authenticator.who(request) is None:
                 return
 
 
 def _stream(person: Person, events: AsyncIterator[dict[str, str]]) -> Response:
     key = person.session.id if person.session is not None else person.name
-    if _open[key] >= _MOST:
-        raise Problem(429, "too-many", f"{_MOST} pages are open already")
+    if _open[key] >= MAX_STREAMS:
+        raise Problem(429, "too-many", f"{MAX_STREAMS} pages are open already")
 
     async def counted() -> AsyncIterator[dict[str, str]]:
         _open[key] += 1

@@ -16,10 +16,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent_adapter.console import actions, bodies, channels, doubt, inbox, runs, tools
-from agent_adapter.console.openapi import Operation, Query, document
+from agent_adapter.console import actions, approvals, channels, in_doubt, runs, tools
+from agent_adapter.console.api import requests as bodies
+from agent_adapter.console.api.openapi import Operation, Query, document
+from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, console_of
-from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import AgentAdapterError, NotFoundError
 from agent_adapter.exec import ledger
@@ -60,7 +61,7 @@ class Asked:
 
     def start(self) -> float | None:
         """Where the page begins."""
-        return inbox.number_of(self.request, "start")
+        return approvals.number_of(self.request, "start")
 
 
 async def _me(asked: Asked) -> Any:
@@ -70,8 +71,8 @@ async def _me(asked: Asked) -> Any:
 
 async def _approvals(asked: Asked) -> Any:
     state, limit = asked.text("state", "pending"), asked.limit()
-    if state not in inbox.STATES:
-        raise Problem(422, "state", f"state is one of {', '.join(inbox.STATES)}")
+    if state not in approvals.STATES:
+        raise Problem(422, "state", f"state is one of {', '.join(approvals.STATES)}")
     found = await _inbox(asked).list(
         None if state == "all" else state, limit=limit + 1, after=asked.start()
     )
@@ -171,7 +172,7 @@ async def _call(asked: Asked) -> Any:
 
 
 async def _in_doubt(asked: Asked) -> Any:
-    calls, total = await doubt.in_doubt(asked.console)
+    calls, total = await in_doubt.in_doubt(asked.console)
     return {"calls": calls, "total": total}
 
 
@@ -261,7 +262,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/me", "Who the token is.", _me),
     Operation(
         *("GET", "/approvals", "What waits for a person, oldest first.", _approvals),
-        queries=(Query("state", "string", "In which state.", inbox.STATES), _LIMIT, _START),
+        queries=(Query("state", "string", "In which state.", approvals.STATES), _LIMIT, _START),
     ),
     Operation(
         *("POST", "/approvals/alike", "One word on several like records.", _decide_alike),
@@ -345,7 +346,7 @@ def _route(operation: Operation) -> Route:
     async def endpoint(request: Request) -> Response:
         console = console_of(request)
         try:
-            person = await console.door.bearer(request)
+            person = await console.authenticator.bearer(request)
             person.check(operation.role)
             body = await _read(request, operation.body)
             answer = await operation.handler(Asked(console, request, person, body))

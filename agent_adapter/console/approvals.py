@@ -11,9 +11,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent_adapter.console import actions
-from agent_adapter.console.editing import Field, edited, fields_of
+from agent_adapter.console.argument_form import Field, edited, fields_of
+from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, Form, action, page, see_other
-from agent_adapter.console.people import Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["BODY_LIMIT", "Guard", "host_of"]
+__all__ = ["BODY_LIMIT", "SecurityMiddleware", "host_of"]
 
 BODY_LIMIT = 2 * 1024 * 1024
 """Bytes of a request's body, at most."""
@@ -44,7 +44,7 @@ def host_of(header: str) -> str:
     return name.partition(":")[0]
 
 
-class Guard:
+class SecurityMiddleware:
     """Refuses foreign host names (DNS rebinding) and bodies that are too large."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str], https: bool | None) -> None:
