@@ -6,7 +6,6 @@ Programs send a token (`Authorization: Bearer aat_…`); cookies do not count he
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -392,8 +391,6 @@ def _sendable(value: Any) -> Any:
 async def _openapi(request: Request) -> Response:
     return JSONResponse(document(OPERATIONS))
 
-
-Handler = Callable[[Asked], Awaitable[Any]]
 
 ROUTES: list[Route] = [
     Route("/openapi.json", _openapi, methods=["GET"]),
