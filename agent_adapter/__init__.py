@@ -67,23 +67,23 @@ if TYPE_CHECKING:
         RetryPolicy,
         RunLimits,
     )
-    from agent_adapter.exec.approval.callback import (
-        CallbackApproval,
-    )
-    from agent_adapter.exec.approval.deferred import (
-        DeferredApproval,
-    )
     from agent_adapter.exec.approval.inbox import (
         Inbox,
     )
-    from agent_adapter.exec.approval.policy import (
+    from agent_adapter.exec.approval.ports.callback import (
+        CallbackApproval,
+    )
+    from agent_adapter.exec.approval.ports.deferred import (
+        DeferredApproval,
+    )
+    from agent_adapter.exec.approval.ports.policy import (
         PolicyApproval,
         PolicyRule,
     )
-    from agent_adapter.exec.approval.quorum import (
+    from agent_adapter.exec.approval.ports.quorum import (
         QuorumApproval,
     )
-    from agent_adapter.exec.approval.terminal import (
+    from agent_adapter.exec.approval.ports.terminal import (
         TerminalApproval,
     )
     from agent_adapter.exec.executor import (
@@ -118,10 +118,10 @@ _HOMES = {
     "ApprovalRequest": "agent_adapter.core.types",
     "AuthError": "agent_adapter.core.errors",
     "CachePolicy": "agent_adapter.core.types",
-    "CallbackApproval": "agent_adapter.exec.approval.callback",
+    "CallbackApproval": "agent_adapter.exec.approval.ports.callback",
     "ChannelInject": "agent_adapter.core.routing",
     "ChannelStateInject": "agent_adapter.core.routing",
-    "DeferredApproval": "agent_adapter.exec.approval.deferred",
+    "DeferredApproval": "agent_adapter.exec.approval.ports.deferred",
     "Depends": "agent_adapter.core.inject",
     "Executor": "agent_adapter.exec.executor",
     "Finish": "agent_adapter.core.routing",
@@ -134,10 +134,10 @@ _HOMES = {
     "MissingDependency": "agent_adapter.core.errors",
     "NetworkError": "agent_adapter.core.errors",
     "NotFoundError": "agent_adapter.core.errors",
-    "PolicyApproval": "agent_adapter.exec.approval.policy",
-    "PolicyRule": "agent_adapter.exec.approval.policy",
+    "PolicyApproval": "agent_adapter.exec.approval.ports.policy",
+    "PolicyRule": "agent_adapter.exec.approval.ports.policy",
     "ProtocolError": "agent_adapter.core.errors",
-    "QuorumApproval": "agent_adapter.exec.approval.quorum",
+    "QuorumApproval": "agent_adapter.exec.approval.ports.quorum",
     "RetryPolicy": "agent_adapter.core.types",
     "RunLimitExceeded": "agent_adapter.core.errors",
     "RunLimits": "agent_adapter.core.types",
@@ -145,7 +145,7 @@ _HOMES = {
     "StaleTurn": "agent_adapter.core.errors",
     "Store": "agent_adapter.store.base",
     "StoreError": "agent_adapter.core.errors",
-    "TerminalApproval": "agent_adapter.exec.approval.terminal",
+    "TerminalApproval": "agent_adapter.exec.approval.ports.terminal",
     "ToolArgsInvalid": "agent_adapter.core.errors",
     "ToolBusy": "agent_adapter.core.errors",
     "ToolContext": "agent_adapter.core.context",

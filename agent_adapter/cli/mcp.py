@@ -76,7 +76,7 @@ def serve(
         registry = load_registry(target)
 
     async def _work(opened: Store) -> None:
-        from agent_adapter.exec.approval.deferred import DeferredApproval
+        from agent_adapter.exec.approval.ports.deferred import DeferredApproval
         from agent_adapter.exec.executor import Executor
         from agent_adapter.integrations.mcp import mcp_server, serve_http, serve_stdio
 

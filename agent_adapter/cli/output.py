@@ -22,7 +22,7 @@ __all__ = ["console", "plain", "print_json", "say_error", "table", "when", "work
 
 def plain(text: object, *, lines: bool = False) -> str:
     """`text`, every character that would not be seen as an escape; `lines` keeps line ends."""
-    from agent_adapter.exec.approval.binding import visible
+    from agent_adapter.exec.approval.request import visible
 
     shown = visible(str(text))
     return shown if lines else shown.replace("\n", "\\n")

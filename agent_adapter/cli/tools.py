@@ -83,7 +83,7 @@ def call(
 
     async def _work(opened: Store) -> Any:
         from agent_adapter.core.context import ToolContext
-        from agent_adapter.exec.approval.deferred import DeferredApproval
+        from agent_adapter.exec.approval.ports.deferred import DeferredApproval
         from agent_adapter.exec.executor import Executor
 
         executor = Executor(registry, approval=DeferredApproval(opened), store=opened)
@@ -104,7 +104,7 @@ def resume(
     registry = load_registry(target)
 
     async def _work(opened: Store) -> Any:
-        from agent_adapter.exec.approval.deferred import DeferredApproval
+        from agent_adapter.exec.approval.ports.deferred import DeferredApproval
         from agent_adapter.exec.executor import Executor
 
         executor = Executor(registry, approval=DeferredApproval(opened), store=opened)

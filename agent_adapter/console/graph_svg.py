@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 from html import escape
 
-from agent_adapter.exec.approval.binding import visible
+from agent_adapter.exec.approval.request import visible
 from agent_adapter.flow.picture import Arrow, Node, Picture
 
 __all__ = ["drawn"]

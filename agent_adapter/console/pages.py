@@ -19,7 +19,7 @@ from agent_adapter.console.authentication import Authenticator, Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import Settings
 from agent_adapter.core.errors import AgentAdapterError, NotFoundError
-from agent_adapter.exec.approval.binding import visible
+from agent_adapter.exec.approval.request import visible
 
 __all__ = ["Console", "Form", "action", "local_path", "page", "see_other"]
 

@@ -12,8 +12,8 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, RunLimits
-from agent_adapter.exec.around import AROUND, RunScope, sub_run_id
 from agent_adapter.exec.ids import new_id
+from agent_adapter.exec.scope import RunScope, current_scope, sub_run_id
 from agent_adapter.store.intents import Intent
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Call:
     def _place(self) -> None:
         """Find the run this call belongs to, and what it inherits."""
         ctx = self.ctx
-        around = AROUND.get()
+        around = current_scope.get()
         self.parent: Call | None = None
         self.scope: RunScope | None = None
         self.limits: RunLimits | None = self.executor.limits
@@ -216,7 +216,7 @@ class Call:
 
     def key(self) -> str:
         """The call's identity; claimed on the spot where nothing asked the store for one."""
-        return self.call_key or self.executor.book.claim(self)
+        return self.call_key or self.executor.in_flight.claim(self)
 
     def masked_payload(self) -> bytes:
         """The validated arguments as JSON bytes, secrets masked."""

@@ -22,17 +22,17 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import RunLimits
 from agent_adapter.exec import cache, hooks, replay
 from agent_adapter.exec.admit import admit
-from agent_adapter.exec.approval import step as approval
-from agent_adapter.exec.approval.step import Question
+from agent_adapter.exec.approval import decide as approval
+from agent_adapter.exec.approval.decide import Question
 from agent_adapter.exec.approval.tokens import TokenBook
-from agent_adapter.exec.around import AROUND, RunScope, notice
-from agent_adapter.exec.book import book_of
 from agent_adapter.exec.call import Call
-from agent_adapter.exec.parts import check_parts
-from agent_adapter.exec.perform import perform, replayed
+from agent_adapter.exec.call_attributes import call_attributes
+from agent_adapter.exec.in_flight import in_flight_of
+from agent_adapter.exec.pipeline import perform, replayed
 from agent_adapter.exec.plan import Plan
-from agent_adapter.exec.price import price
 from agent_adapter.exec.replay import Recorded
+from agent_adapter.exec.scope import RunScope, current_scope, notice
+from agent_adapter.exec.validate_options import validate_options
 from agent_adapter.exec.watching import Watchers
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Store
@@ -64,7 +64,7 @@ class Executor:
         hooks: Iterable[Any] = (),
     ) -> None:
         hooks = tuple(hooks)
-        check_parts(registry, approval, store, limits, hooks)
+        validate_options(registry, approval, store, limits, hooks)
         self.registry = registry
         self.approval = approval
         shared: Store | None = getattr(approval, "store", None)
@@ -72,7 +72,7 @@ class Executor:
         self.store: Store = store or shared or MemoryStore()
         self.limits = limits
         self.hooks = hooks
-        self.book = book_of(self.store)
+        self.in_flight = in_flight_of(self.store)
         self.tokens = TokenBook()
         self.asking: dict[str, Question] = {}
         self.flights: dict[tuple[int, str], cache.Flight] = {}
@@ -128,9 +128,9 @@ class Executor:
             if plan.before:
                 await hooks.before(call, plan.before)
         if call.spec.cost is not None or call.spec.once_key is not None:
-            price(call)
+            call_attributes(call)
         if call.asked is None and call.spec.confirm is not False and call.decision is None:
-            call.asked = await approval.why(call)
+            call.asked = await approval.confirm_reason(call)
         if call.asked or plan.looks_up or ctx.attempt > 1 or ctx.reexecutes:
             found = await replay.find(call)
             if found is not None:
@@ -138,7 +138,7 @@ class Executor:
         if call.asked:
             await approval.approve(call, call.asked)
         elif ctx.approval is not None and call.decision is None:
-            await approval.heed(call)
+            await approval.apply_decision(call)
         if call.spec.cache is not None:
             return await cache.shared(call, call.spec.cache, lambda: perform(call, plan))
         return await perform(call, plan)
@@ -162,7 +162,7 @@ class Executor:
             await admit(call)
         call.values = spec.validate(args)
         await hooks.before(call, self.plan(spec).before)
-        call.asked = await approval.why(call) or ""
+        call.asked = await approval.confirm_reason(call) or ""
         return call
 
     async def resume(self, record_id: str, *, tenant: str = "") -> Any:
@@ -171,7 +171,7 @@ class Executor:
         Raises `ApprovalPending`, `ApprovalDenied` or `ApprovalExpired` as the record stands. A call
         that ran already gives its recorded outcome.
         """
-        from agent_adapter.exec.approval.resuming import resumed
+        from agent_adapter.exec.approval.resume import resumed
 
         call = await resumed(self, record_id, tenant)
         if isinstance(call, Recorded):
@@ -204,11 +204,11 @@ class Executor:
             limits=limits,
             attempt=attempt,
         )
-        token = AROUND.set(scope)
+        token = current_scope.set(scope)
         try:
             yield scope
         finally:
-            AROUND.reset(token)
+            current_scope.reset(token)
 
     def subscribe(self, watcher: Callable[[Any], None]) -> Callable[[], None]:
         """Hand every event of `agent_adapter.core.events` to `watcher`; call the result to stop."""
@@ -249,7 +249,7 @@ class Executor:
             ctx.call_ref = None
         call = Call(self, spec, args, ctx, call_id)
         if not prepared.is_same(call):
-            self.book.release(prepared)
+            self.in_flight.release(prepared)
             return call
         prepared.ctx = ctx
         ctx.call_ref = prepared
@@ -279,12 +279,12 @@ class Executor:
             self.store.post(lambda tx: ledger.append(tx, run_id, "refused", key, facts))
 
     def _leave(self, call: Call) -> None:
-        self.book.leave(call.call_key)
-        self.book.release(call)
+        self.in_flight.leave(call.call_key)
+        self.in_flight.release(call)
 
 
 async def _name_the_caller() -> None:
     """A call made inside a tool belongs to a run that is named after the tool's own call."""
-    around = AROUND.get()
+    around = current_scope.get()
     if isinstance(around, Call) and around.call_key is None:
         await replay.name(around)

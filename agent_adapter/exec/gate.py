@@ -12,7 +12,7 @@ from agent_adapter.core.ports import ApprovalPort, ToolRunner
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import replay
-from agent_adapter.exec.approval import step
+from agent_adapter.exec.approval import decide
 from agent_adapter.exec.approval.tokens import TokenBook
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.executor import Executor
@@ -86,12 +86,14 @@ class Gate:
             decision = None
             if call.asked:
                 if await _recorded(call):
-                    executor.book.release(call)
+                    executor.in_flight.release(call)
                     return Grant(needed=False)
-                decision = await step.ask(call, self.port, call.asked, edits_allowed=edits_allowed)
-                await step.accept(call, decision, edits_allowed=edits_allowed)
+                decision = await decide.ask(
+                    call, self.port, call.asked, edits_allowed=edits_allowed
+                )
+                await decide.accept(call, decision, edits_allowed=edits_allowed)
         except BaseException:
-            executor.book.release(call)
+            executor.in_flight.release(call)
             raise
         token = executor.tokens.issue(call)
         return Grant(needed=bool(call.asked), token=token, decision=decision, book=executor.tokens)
@@ -104,7 +106,7 @@ class Gate:
         if not await _confirms(spec, values, ctx):
             return Grant(needed=False)
         request = _plain_request(spec, values, ctx, edits_allowed)
-        decision = await step.answer_of(self.port, request)
+        decision = await decide.answer_of(self.port, request)
         if decision.is_pending:
             raise ApprovalPending(decision.record_id or "", decision.expires_at)
         if not decision.approved:

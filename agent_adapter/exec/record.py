@@ -15,8 +15,8 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.events import LateOutcome
 from agent_adapter.core.types import ApprovalDecision
-from agent_adapter.exec.book import Book
 from agent_adapter.exec.call import Call
+from agent_adapter.exec.in_flight import InFlightCalls
 from agent_adapter.exec.run import NOT_THE_AUTHORS
 from agent_adapter.store import approvals
 from agent_adapter.store.approvals import Refusal, Take
@@ -142,7 +142,7 @@ async def end(call: Call, outcome: Outcome, value: Any = None) -> None:
     try:
         await call.executor.store.write(lambda tx: end_call(tx, outcome))
     except StoreError as exc:
-        call.executor.book.lose(outcome)
+        call.executor.in_flight.lose(outcome)
         raise ToolInDoubt(
             f"{call.spec.name} ran, but its outcome is not recorded: do not repeat it",
             call_key=call.call_key,
@@ -153,7 +153,7 @@ async def end(call: Call, outcome: Outcome, value: Any = None) -> None:
 def post_end(call: Call, outcome: Outcome) -> None:
     """Tell the ledger without waiting: the caller is being cancelled, and that passes through."""
     if not _post(call, lambda tx: end_call(tx, outcome)):
-        call.executor.book.lose(outcome)
+        call.executor.in_flight.lose(outcome)
 
 
 class FlatRead:
@@ -163,11 +163,11 @@ class FlatRead:
     wait cost the garbage collector little.
     """
 
-    __slots__ = ("_book", "_data", "_given", "_ids", "_names", "_spec", "_tag", "_values")
+    __slots__ = ("_data", "_given", "_ids", "_in_flight", "_names", "_spec", "_tag", "_values")
 
     def __init__(self, call: Call, tag: str, data: bytes) -> None:
         ctx = call.ctx
-        self._book = call.executor.book
+        self._in_flight = call.executor.in_flight
         self._spec = call.spec
         self._given = dict(call.given)
         self._values = call.bound
@@ -201,7 +201,7 @@ class FlatRead:
         outcome = Outcome(
             call_key="", run_id=intent.run_id, ending="ok", tag=self._tag, result=self._data
         )
-        record_call(tx, intent, outcome, above=_held(self._book, intent))
+        record_call(tx, intent, outcome, above=_held(self._in_flight, intent))
 
 
 def post_flat_read(call: Call, value: Any) -> None:
@@ -214,8 +214,10 @@ def post_read(call: Call, intent: Intent, outcome: Outcome) -> None:
     if intent.call_key != call.call_key:
         # The tool started a run of its own, which is named after this call.
         intent = dataclasses.replace(intent, call_key=call.call_key, n=call.n)
-    begun, book = intent, call.executor.book
-    call.executor.store.post(lambda tx: record_call(tx, begun, outcome, above=_held(book, begun)))
+    begun, in_flight = intent, call.executor.in_flight
+    call.executor.store.post(
+        lambda tx: record_call(tx, begun, outcome, above=_held(in_flight, begun))
+    )
 
 
 def post_shared(call: Call, tag: str, data: bytes) -> None:
@@ -224,12 +226,14 @@ def post_shared(call: Call, tag: str, data: bytes) -> None:
     outcome = Outcome(
         call_key="", run_id=call.run_id, ending="ok", tag=tag, result=data, facts={"shared": True}
     )
-    book = call.executor.book
-    call.executor.store.post(lambda tx: record_call(tx, intent, outcome, above=_held(book, intent)))
+    in_flight = call.executor.in_flight
+    call.executor.store.post(
+        lambda tx: record_call(tx, intent, outcome, above=_held(in_flight, intent))
+    )
 
 
-def _held(book: Book, intent: Intent) -> int:
-    return book.held(intent.run_id, intent.tool, intent.digest)
+def _held(in_flight: InFlightCalls, intent: Intent) -> int:
+    return in_flight.held(intent.run_id, intent.tool, intent.digest)
 
 
 def late(call: Call) -> Any:

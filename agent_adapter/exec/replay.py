@@ -49,15 +49,15 @@ async def find(call: Call) -> Recorded | None:
     store = call.executor.store
     if call.ctx.reexecutes and call.spec.effects != "write":
         # It has no row yet, but it may be under way.
-        twin = call.executor.book.twin(call)
+        twin = call.executor.in_flight.twin(call)
         if twin is not None:
-            await call.executor.book.ended(twin)
+            await call.executor.in_flight.ended(twin)
     if call.ctx.attempt > 1 or call.ctx.reexecutes:
         begun = await store.write(lambda tx: issue_again(tx, intent))
     else:
         begun = await store.read(lambda tx: look_up(tx, intent))
     if begun.state == "new":
-        call.executor.book.claim(call, begun.n)
+        call.executor.in_flight.claim(call, begun.n)
         if call.asked:
             call.earlier = begun.rows  # one question then shows them, too
         return None
@@ -80,18 +80,18 @@ async def name(call: Call) -> None:
     intent = call.intent()
     begun = await store.read(lambda tx: look_up(tx, intent))
     if call.call_key is None:
-        call.executor.book.claim(call, begun.n)
+        call.executor.in_flight.claim(call, begun.n)
 
 
 async def renew(call: Call) -> None:
     """Give a call that would add to `call.earlier` an identity of its own to ask under."""
-    book = call.executor.book
-    book.release(call)
+    in_flight = call.executor.in_flight
+    in_flight.release(call)
     call.call_key = call.n = None
     seen = call.accepted | {row["call_key"] for row in call.earlier}
     intent = dataclasses.replace(call.intent(), accepted=seen)
     begun = await call.executor.store.read(lambda tx: look_up(tx, intent))
-    book.claim(call, begun.n)
+    in_flight.claim(call, begun.n)
 
 
 async def settle(call: Call, begun: Begun) -> Recorded | None:
@@ -100,7 +100,7 @@ async def settle(call: Call, begun: Begun) -> Recorded | None:
     if row is None:
         return None
     if begun.state == "running":
-        await call.executor.book.ended(begun.call_key)
+        await call.executor.in_flight.ended(begun.call_key)
         await call.executor.store.flush()  # the end of a cancelled call is only queued
         row = await call.executor.store.read(lambda tx: tx.get("calls", begun.call_key))
         if row is None or row["state"] == "open":

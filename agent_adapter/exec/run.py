@@ -20,8 +20,8 @@ from agent_adapter.core.errors import (
     ToolTimeout,
 )
 from agent_adapter.core.types import RetryPolicy
-from agent_adapter.exec.around import AROUND
 from agent_adapter.exec.call import Call
+from agent_adapter.exec.scope import current_scope
 from agent_adapter.exec.threads import pool
 
 __all__ = ["NOT_THE_AUTHORS", "Late", "function", "names_only"]
@@ -38,13 +38,13 @@ async def function(call: Call, late: Late | None = None) -> Any:
     `late` is told what a sync function did after its
     caller had given up.
     """
-    token = AROUND.set(call)
+    token = current_scope.set(call)
     try:
         if call.spec.retries is not None:
             return await _retried(call, call.spec.retries, late)
         return await _once(call, late)
     finally:
-        AROUND.reset(token)
+        current_scope.reset(token)
 
 
 async def _once(call: Call, late: Late | None) -> Any:

@@ -18,10 +18,10 @@ async def mark(call: Call, label: str | None = None) -> None:
     """Label the run and the thread with the untrusted tool they have read."""
     scopes = call.scopes()
     name = label or f"{call.spec.name} ({call.ctx.call_id})"
-    book = call.executor.book
+    in_flight = call.executor.in_flight
     known = f"{scopes}{call.spec.name if label is None else label}"
-    if book.knows_label(known):
+    if in_flight.knows_label(known):
         return
     await call.executor.store.write(lambda tx: taint.mark(tx, scopes, name))
     # Only now: another call must not be released on a label that is not durable yet.
-    book.remember_label(known)
+    in_flight.remember_label(known)

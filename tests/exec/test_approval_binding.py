@@ -25,9 +25,9 @@ from agent_adapter.core.inject import Secret
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import ledger
-from agent_adapter.exec.approval import step
-from agent_adapter.exec.approval.binding import visible
-from agent_adapter.exec.approval.callback import CallbackApproval
+from agent_adapter.exec.approval import decide
+from agent_adapter.exec.approval.ports.callback import CallbackApproval
+from agent_adapter.exec.approval.request import visible
 from agent_adapter.exec.approval.tokens import ApprovalToken, TokenBook
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
@@ -127,7 +127,7 @@ async def test_only_false_skips_asking(memory: Any, rule: Any, asks: bool) -> No
 
 async def test_a_slow_rule_asks(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has its time and no more."""
-    monkeypatch.setattr(step, "CONFIRM_SECONDS", 0.01)
+    monkeypatch.setattr(decide, "CONFIRM_SECONDS", 0.01)
 
     async def slow(args: Any, ctx: Any) -> bool:
         await asyncio.Event().wait()
@@ -552,7 +552,7 @@ async def test_a_dropped_grant_is_forgotten(memory: Any) -> None:
     executor, till = Executor(store=memory), Till(confirm=True)
     grant = await Gate(executor, FakeApproval(YES)).ask(till.spec, ARGS, in_run(call_id="c"))
     grant.drop()
-    assert len(executor.tokens) == 0 and executor.book._claimed == {}
+    assert len(executor.tokens) == 0 and executor.in_flight._claimed == {}
     with pytest.raises(ApprovalDenied):
         await executor.run_spec(till.spec, ARGS, in_run(call_id="c", approval=grant.token))
 
@@ -574,7 +574,7 @@ async def test_a_token_expires(memory: Any) -> None:
     grant = await Gate(executor, FakeApproval(YES)).ask(till.spec, ARGS, in_run(call_id="c"))
     with pytest.raises(ApprovalDenied):
         await executor.run_spec(till.spec, ARGS, in_run(call_id="c", approval=grant.token))
-    assert till.ran == [] and executor.book._claimed == {}
+    assert till.ran == [] and executor.in_flight._claimed == {}
 
 
 async def test_the_token_book_is_bounded(memory: Any) -> None:

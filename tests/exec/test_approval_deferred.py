@@ -23,8 +23,8 @@ from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec import ledger
-from agent_adapter.exec.approval.deferred import DeferredApproval
 from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
+from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
 from tests.exec.shop import ARGS, Till, another_process, endings, in_run, is_whole, rows, until
@@ -255,13 +255,13 @@ async def test_time_that_passes_between_check_and_use_counts(memory: Any, clock:
         def before(self, call: Any) -> None:
             clock.pass_(0)
 
-    original = desk.executor.book.settle_lost
+    original = desk.executor.in_flight.settle_lost
 
     async def late() -> None:
         clock.pass_(601)
         await original()
 
-    desk.executor.book.settle_lost = late  # type: ignore[method-assign]
+    desk.executor.in_flight.settle_lost = late  # type: ignore[method-assign]
     with pytest.raises(ApprovalExpired):
         await desk.charge()
     assert desk.till.ran == []

@@ -7,8 +7,8 @@ import pytest
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ApprovalDenied, ApprovalPending
 from agent_adapter.core.registry import ToolRegistry
-from agent_adapter.exec.approval.deferred import DeferredApproval
 from agent_adapter.exec.approval.inbox import Inbox
+from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
 from agent_adapter.store.memory import MemoryStore

@@ -15,12 +15,12 @@ from agent_adapter.core.errors import (
     ToolDefinitionError,
 )
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
-from agent_adapter.exec.approval.callback import CallbackApproval
-from agent_adapter.exec.approval.deferred import DeferredApproval
 from agent_adapter.exec.approval.inbox import Inbox
-from agent_adapter.exec.approval.policy import PolicyApproval, PolicyRule
-from agent_adapter.exec.approval.quorum import QuorumApproval
-from agent_adapter.exec.approval.terminal import TerminalApproval
+from agent_adapter.exec.approval.ports.callback import CallbackApproval
+from agent_adapter.exec.approval.ports.deferred import DeferredApproval
+from agent_adapter.exec.approval.ports.policy import PolicyApproval, PolicyRule
+from agent_adapter.exec.approval.ports.quorum import QuorumApproval
+from agent_adapter.exec.approval.ports.terminal import TerminalApproval
 from agent_adapter.exec.executor import Executor
 from tests.exec.shop import ARGS, NO, YES, Till, in_run
 from tests.fakes.approval import FakeApproval

@@ -19,9 +19,9 @@ from agent_adapter.core.errors import (
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision
-from agent_adapter.exec.approval.callback import CallbackApproval
-from agent_adapter.exec.approval.deferred import DeferredApproval
 from agent_adapter.exec.approval.inbox import Inbox
+from agent_adapter.exec.approval.ports.callback import CallbackApproval
+from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
 from tests.exec.shop import ARGS, YES, Till, in_run

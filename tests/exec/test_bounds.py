@@ -10,9 +10,9 @@ import pytest
 
 from agent_adapter.core.errors import ApprovalDenied, ApprovalPending, ToolError, ToolFailed
 from agent_adapter.core.types import CachePolicy
-from agent_adapter.exec import book as book_module
 from agent_adapter.exec import executor as executor_module
-from agent_adapter.exec.approval.deferred import DeferredApproval
+from agent_adapter.exec import in_flight as in_flight_module
+from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
 from tests.exec.shop import ARGS, NO, YES, Till, in_run, until
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 def left(executor: Executor) -> dict[str, int]:
     """How much the executor holds of calls that have ended."""
-    book = executor.book
+    book = executor.in_flight
     return {
         "running": len(book._running),
         "claimed": len(book._claimed),
@@ -91,20 +91,20 @@ async def test_a_flight_leaves_nothing_behind(memory: Any) -> None:
 
 async def test_issued_numbers_are_bounded(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest are forgotten."""
-    monkeypatch.setattr(book_module, "_REMEMBERED", 5)
+    monkeypatch.setattr(in_flight_module, "_REMEMBERED", 5)
     executor, till = Executor(store=memory), Till(effects="idempotent")
     for number in range(20):
         await executor.run_spec(till.spec, ARGS, in_run(f"r{number}"))
-    assert len(executor.book._issued) <= 5
+    assert len(executor.in_flight._issued) <= 5
 
 
 async def test_labels_are_bounded(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A forgotten one is written again, which changes nothing."""
-    monkeypatch.setattr(book_module, "_REMEMBERED", 5)
+    monkeypatch.setattr(in_flight_module, "_REMEMBERED", 5)
     executor, till = Executor(store=memory), Till(effects="read", trust="untrusted")
     for number in range(20):
         await executor.run_spec(till.spec, ARGS, in_run(f"r{number}"))
-    assert len(executor.book._tainted) <= 5
+    assert len(executor.in_flight._tainted) <= 5
 
 
 async def test_plans_are_bounded(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:

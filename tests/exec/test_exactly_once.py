@@ -26,8 +26,8 @@ from agent_adapter.core.routing import Finish, Handoff
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import RetryPolicy, RunLimits
 from agent_adapter.exec import ledger
-from agent_adapter.exec.approval.deferred import DeferredApproval
 from agent_adapter.exec.approval.inbox import Inbox
+from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store import MemoryStore

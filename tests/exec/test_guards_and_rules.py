@@ -11,7 +11,7 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ApprovalDenied, GuardrailBlocked, ToolFailed
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.exec import hooks
-from agent_adapter.exec.approval.policy import PolicyApproval, PolicyRule
+from agent_adapter.exec.approval.ports.policy import PolicyApproval, PolicyRule
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store.memory import MemoryStore
 

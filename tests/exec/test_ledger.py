@@ -17,7 +17,7 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.exec import ledger
-from agent_adapter.exec.approval.deferred import DeferredApproval
+from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store import ledger as chain
 from tests.exec.shop import ARGS, Till, another_process, in_run, kinds, rows

@@ -18,8 +18,8 @@ from agent_adapter.core.errors import ApprovalPending, ToolArgsInvalid, ToolErro
 from agent_adapter.core.inject import Secret
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec import telemetry
-from agent_adapter.exec.approval.deferred import DeferredApproval
 from agent_adapter.exec.approval.inbox import Inbox
+from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store.sqlite import SqliteStore
 from tests.exec.shop import ARGS, YES, Till, in_run

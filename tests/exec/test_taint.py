@@ -11,7 +11,7 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ApprovalDenied, StoreError
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import CachePolicy
-from agent_adapter.exec.approval.policy import PolicyApproval
+from agent_adapter.exec.approval.ports.policy import PolicyApproval
 from agent_adapter.exec.executor import Executor
 from tests.exec.shop import ARGS, Till, another_process, in_run, turns
 from tests.fakes.store import FaultyStore

@@ -9,7 +9,7 @@ import pytest
 
 import agent_adapter as aa
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.exec.approval.deferred import DeferredApproval
+from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.flow.envelope import EV_EXPECTATION_VIOLATED
 from agent_adapter.network.adapters.workflow import WorkflowAdapter
 from agent_adapter.network.channels.metadata import ChannelManifest, Expectation

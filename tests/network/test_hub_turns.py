@@ -9,7 +9,7 @@ import pytest
 
 import agent_adapter as aa
 from agent_adapter.core.errors import ProtocolError, StaleTurn
-from agent_adapter.exec.approval.deferred import DeferredApproval
+from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.flow.envelope import EV_CONTEXT_SET
 from agent_adapter.network.turns.turn_types import StartedTurn
 from agent_adapter.store import approvals, open_store

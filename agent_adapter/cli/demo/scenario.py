@@ -47,7 +47,7 @@ class _Scenario:
         from agent_adapter.cli.demo.ag2_agent import Ag2DemoAgent
         from agent_adapter.cli.demo.agno_agent import AgnoDemoAgent
         from agent_adapter.cli.demo.shop import paid_back, registry
-        from agent_adapter.exec.approval.deferred import DeferredApproval
+        from agent_adapter.exec.approval.ports.deferred import DeferredApproval
         from agent_adapter.exec.executor import Executor
 
         paid_back.clear()

@@ -41,7 +41,7 @@ class TokenBook:
         self._out[token] = (call, time.monotonic() + self._seconds)
         while len(self._out) > self._size:
             _, (forgotten, _) = self._out.popitem(last=False)
-            forgotten.executor.book.release(forgotten)
+            forgotten.executor.in_flight.release(forgotten)
         return token
 
     def take(self, token: Any) -> Call | None:
@@ -54,14 +54,14 @@ class TokenBook:
         call, until = found
         if time.monotonic() <= until:
             return call
-        call.executor.book.release(call)
+        call.executor.in_flight.release(call)
         return None
 
     def drop(self, token: Any) -> None:
         """Forget a token that its call did not take."""
         found = self._out.pop(token, None) if isinstance(token, ApprovalToken) else None
         if found is not None:
-            found[0].executor.book.release(found[0])
+            found[0].executor.in_flight.release(found[0])
 
     def __len__(self) -> int:
         return len(self._out)

@@ -11,11 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent_adapter.core.errors import ApprovalPending
-from agent_adapter.exec.around import AROUND
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
 from agent_adapter.exec.ids import new_id
+from agent_adapter.exec.scope import current_scope
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.generic.clients import wire_for
 from agent_adapter.integrations.requirements import require_port
@@ -129,7 +129,7 @@ async def run_tool_loop(
     runner = runner_for(executor)
     if approval is not None:
         require_port(approval)
-    if run_id is None and AROUND.get() is None:
+    if run_id is None and current_scope.get() is None:
         run_id = new_id("run")
     desk = Desk(
         registry,

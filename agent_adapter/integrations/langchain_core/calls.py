@@ -7,8 +7,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.exec.around import AROUND
 from agent_adapter.exec.ids import new_id
+from agent_adapter.exec.scope import current_scope
 
 if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
@@ -59,7 +59,7 @@ def native_of(
     else:
         thread_id, run_id, task_id = _configured(config, "thread_id"), None, None
     run_id = thread_id or run_id
-    if run_id is None and AROUND.get() is None:  # a run scope gives its own
+    if run_id is None and current_scope.get() is None:  # a run scope gives its own
         run_id = task_id or new_id("run")
     pausable = task_id is not None and thread_id is not None and _checkpointed(runtime.config)
     return Native(call_id or new_id("call"), run_id, thread_id, task_id, pausable=pausable)

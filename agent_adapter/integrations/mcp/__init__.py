@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.exec.approval.binding import visible
+from agent_adapter.exec.approval.request import visible
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.mcp.imports import (

@@ -13,7 +13,7 @@ from agent_adapter.core.errors import IntegrationError, ToolDefinitionError, Too
 from agent_adapter.core.policy import fitting_name
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.exec.approval.binding import visible
+from agent_adapter.exec.approval.request import visible
 from agent_adapter.integrations.mcp.pins import Definition, ToolPins
 from agent_adapter.integrations.requirements import check_surface
 from agent_adapter.integrations.wires.mcp import value_of

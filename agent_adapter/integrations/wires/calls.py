@@ -20,9 +20,9 @@ from agent_adapter.core.errors import (
     model_visible_error,
 )
 from agent_adapter.core.results import plain_result
-from agent_adapter.exec.around import AROUND
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
+from agent_adapter.exec.scope import current_scope
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
@@ -187,7 +187,7 @@ def run_of(run_id: str | None, target: str, native: Any) -> str | None:
 
     A run of its own keeps apart the call ids of servers that count them from zero each time.
     """
-    if run_id is not None or AROUND.get() is not None:
+    if run_id is not None or current_scope.get() is not None:
         return run_id
     return f"{target}:{native}" if isinstance(native, str) and native else None
 

@@ -19,7 +19,7 @@ from agent_adapter.core.errors import (
     model_visible_error,
 )
 from agent_adapter.core.results import plain_result
-from agent_adapter.exec.around import AROUND, RunScope
+from agent_adapter.exec.scope import RunScope, current_scope
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
@@ -83,7 +83,7 @@ def bind(
     The connection is also the run, so that a repeated call finds the approval it waits for, unless
     an `executor.run_scope` surrounds the call.
     """
-    scoped = isinstance(AROUND.get(), RunScope)
+    scoped = isinstance(current_scope.get(), RunScope)
     return ToolContext(
         f"{session_id}:{_request_text(request_id)}",
         None if scoped else session_id,

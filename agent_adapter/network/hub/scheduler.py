@@ -101,10 +101,10 @@ class HubTime:
         if now - self._beaten_at >= _BEAT_SECONDS:
             self._beaten_at = now
             await self._board.write(lambda tx: leases.beat(tx, self._holder))
-        if self.executor.book.has_lost:
+        if self.executor.in_flight.has_lost:
             # Parked turns may wait for just this.
             with suppress(ToolError):
-                await self.executor.book.settle_lost()
+                await self.executor.in_flight.settle_lost()
         lost = self.dispatch.take_lost()
         for turn_id in lost:
             await self._reclaim(turn_id)

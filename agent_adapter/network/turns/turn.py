@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from agent_adapter.core.errors import GuardrailBlocked, ToolError, ToolNotFound
 from agent_adapter.core.routing import Handoff
 from agent_adapter.core.tool import spec_of
-from agent_adapter.exec.around import AROUND, RunScope
+from agent_adapter.exec.scope import RunScope, current_scope
 from agent_adapter.flow.context_vars import applied
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall, resolved_handoff
@@ -188,11 +188,11 @@ class Turn:
             guards=(_Watch(self),),
             replayed=self._replayed,
         )
-        token = AROUND.set(scope)
+        token = current_scope.set(scope)
         try:
             yield scope
         finally:
-            AROUND.reset(token)
+            current_scope.reset(token)
 
     def result_of(self, call_id: str | None, tool: str) -> Any:
         """What a call of this round returned, as the tool gave it; `None` where it did not end.
@@ -245,7 +245,7 @@ class _Watch:
 
 def _calls_around() -> str | None:
     """The keys of the tool calls around, outermost first."""
-    around: Any = AROUND.get()
+    around: Any = current_scope.get()
     keys: list[str] = []
     while around is not None and not isinstance(around, RunScope):
         keys.append(around.key())

@@ -14,11 +14,11 @@ from agent_adapter.core.events import ApprovalDecided, ApprovalRequested
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import hooks, taint
-from agent_adapter.exec.approval.binding import counts, request_of
+from agent_adapter.exec.approval.request import counts, request_of
 from agent_adapter.exec.approval.signing import same_arguments
 from agent_adapter.exec.call import Call
+from agent_adapter.exec.call_attributes import call_attributes
 from agent_adapter.exec.masking import has_mask, unmasked
-from agent_adapter.exec.price import price
 from agent_adapter.exec.threads import pool
 from agent_adapter.store import approvals
 from agent_adapter.store.approvals import Take
@@ -29,11 +29,11 @@ __all__ = [
     "accept",
     "agree_to_repeat",
     "answer_of",
+    "apply_decision",
     "approve",
     "ask",
-    "given",
-    "heed",
-    "why",
+    "confirm_reason",
+    "provided_decision",
 ]
 
 CONFIRM_SECONDS = 2.0
@@ -56,7 +56,7 @@ class Question:
         return first
 
 
-async def why(call: Call) -> str | None:
+async def confirm_reason(call: Call) -> str | None:
     """Why a person must be asked about this call; `None` when nobody must. Runs the rule once."""
     rule = call.spec.confirm
     if rule is False:
@@ -70,7 +70,7 @@ async def why(call: Call) -> str | None:
 
 async def approve(call: Call, reason: str) -> None:
     """Return when the call may run; raises `ApprovalDenied` or `ApprovalPending` otherwise."""
-    decision = given(call)
+    decision = provided_decision(call)
     if decision is None:
         decision = await ask(call, call.executor.approval, reason)
     elif call.decision is None:
@@ -78,14 +78,14 @@ async def approve(call: Call, reason: str) -> None:
     await accept(call, decision)
 
 
-async def heed(call: Call) -> None:
+async def apply_decision(call: Call) -> None:
     """Bind a decision that came with a call nobody had to be asked about: a no is a no."""
-    decision = given(call)
+    decision = provided_decision(call)
     if decision is not None:
         await accept(call, decision)
 
 
-def given(call: Call) -> ApprovalDecision | None:
+def provided_decision(call: Call) -> ApprovalDecision | None:
     """The decision that came with the call: from its gate, or put there by `bind_context`."""
     if call.decision is not None:
         return call.decision
@@ -137,7 +137,7 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
     if decision.arguments is not None:
         call.rebind(call.spec.validate(unmasked(call, decision.arguments)))
         await hooks.before(call, call.executor.plan(call.spec).before)
-        price(call)
+        call_attributes(call)
     call.approval = {
         "id": decision.record_id,
         "reviewer": decision.reviewer,

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
-from agent_adapter.exec.approval.binding import stamped
-from agent_adapter.exec.approval.callback import CallbackApproval, Reviewer
-from agent_adapter.exec.approval.deferred import DeferredApproval
+from agent_adapter.exec.approval.ports.callback import CallbackApproval, Reviewer
+from agent_adapter.exec.approval.ports.deferred import DeferredApproval
+from agent_adapter.exec.approval.request import stamped
 from agent_adapter.store.base import Store
 
 __all__ = ["QuorumApproval"]

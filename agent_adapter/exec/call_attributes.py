@@ -9,10 +9,10 @@ from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.types import checked_cost
 from agent_adapter.exec.call import Call
 
-__all__ = ["price"]
+__all__ = ["call_attributes"]
 
 
-def price(call: Call) -> None:
+def call_attributes(call: Call) -> None:
     """Set `call.cost` and `call.once_key` from copies of the arguments.
 
     Raises `ToolDefinitionError` for a cost that is not a finite number from 0 and a key that is no

@@ -14,7 +14,7 @@ from agent_adapter.core.types import RunLimits
 if TYPE_CHECKING:
     from agent_adapter.exec.call import Call
 
-__all__ = ["AROUND", "RunScope", "notice", "scope_of", "sub_run_id"]
+__all__ = ["RunScope", "current_scope", "notice", "scope_of", "sub_run_id"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class RunScope:
     replayed: Callable[[Call, str, Any], None] | None = None
 
 
-AROUND: ContextVar[Call | RunScope | None] = ContextVar("agent_adapter_around", default=None)
+current_scope: ContextVar[Call | RunScope | None] = ContextVar("agent_adapter_around", default=None)
 """The innermost of both; tasks and worker threads started inside inherit it."""
 
 
@@ -52,7 +52,7 @@ def scope_of(around: Call | RunScope | None) -> RunScope | None:
 def notice(error: BaseException) -> None:
     """Tell the scope around that a call waits for a person."""
     if isinstance(error, (ApprovalPending, ToolInDoubt)):
-        scope = scope_of(AROUND.get())
+        scope = scope_of(current_scope.get())
         if scope is not None:
             scope.blocked.append(error)
 

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
-from agent_adapter.exec.approval.binding import stamped
+from agent_adapter.exec.approval.request import stamped
 from agent_adapter.exec.threads import pool
 
 __all__ = ["CallbackApproval", "Reviewer"]

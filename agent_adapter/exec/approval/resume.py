@@ -16,13 +16,13 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec import replay
-from agent_adapter.exec.approval import step
-from agent_adapter.exec.approval.deferred import decision_of
+from agent_adapter.exec.approval import decide
+from agent_adapter.exec.approval.ports.deferred import decision_of
 from agent_adapter.exec.approval.signing import same_arguments
-from agent_adapter.exec.around import AROUND
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import has_mask
 from agent_adapter.exec.replay import Recorded
+from agent_adapter.exec.scope import current_scope
 from agent_adapter.store import approvals
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.identity import look_up
@@ -67,7 +67,7 @@ async def resumed(executor: Executor, record_id: str, tenant: str) -> Call | Rec
     if call.digest != row["digest"]:
         raise ApprovalDenied(f"the arguments of {record_id} no longer read as they were shown")
     _refuse_unsigned(executor, row, call)
-    await step.accept(call, decision_of(row))
+    await decide.accept(call, decision_of(row))
     return call
 
 
@@ -87,11 +87,11 @@ def _refuse_unsigned(executor: Executor, row: Row, call: Call) -> None:
 
 def _as_asked(executor: Executor, spec: ToolSpec, row: Row, seen: dict[str, Any]) -> Call:
     """The call in its own run, whatever tool or scope it is resumed from."""
-    token = AROUND.set(None)
+    token = current_scope.set(None)
     try:
         return Call(executor, spec, from_json(row["payload"]), _context(row, seen), seen["call_id"])
     finally:
-        AROUND.reset(token)
+        current_scope.reset(token)
 
 
 async def _ended(call: Call, record_id: str) -> Recorded:

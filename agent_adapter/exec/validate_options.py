@@ -6,10 +6,10 @@ from typing import Any
 
 from agent_adapter.core.types import RunLimits
 
-__all__ = ["check_parts"]
+__all__ = ["validate_options"]
 
 
-def check_parts(registry: Any, approval: Any, store: Any, limits: Any, hooks: Any) -> None:
+def validate_options(registry: Any, approval: Any, store: Any, limits: Any, hooks: Any) -> None:
     """Nothing where each part can do its work; `TypeError` with the fix where one cannot."""
     if registry is not None and not callable(getattr(registry, "get", None)):
         raise _wrong("registry", "a ToolRegistry", registry, "put the tools into one")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
-from agent_adapter.exec.approval.binding import stamped, visible
+from agent_adapter.exec.approval.request import stamped, visible
 from agent_adapter.exec.threads import pool
 
 __all__ = ["TerminalApproval"]

@@ -19,12 +19,12 @@ from agent_adapter.store.intents import Outcome
 if TYPE_CHECKING:
     from agent_adapter.exec.call import Call
 
-__all__ = ["Book", "book_of"]
+__all__ = ["InFlightCalls", "in_flight_of"]
 
 _REMEMBERED = 10_000
 
 
-class Book:
+class InFlightCalls:
     """Calls under way, claimed identities, and outcomes that could not be written yet."""
 
     def __init__(self, store: Store) -> None:
@@ -146,12 +146,12 @@ def _ending(outcome: Outcome) -> Callable[[Transaction], Any]:
     return op
 
 
-_books: WeakKeyDictionary[Any, Book] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Any, InFlightCalls] = WeakKeyDictionary()
 
 
-def book_of(store: Store) -> Book:
-    """The one book of `store` in this process."""
-    book = _books.get(store)
-    if book is None:
-        book = _books[store] = Book(store)
-    return book
+def in_flight_of(store: Store) -> InFlightCalls:
+    """The one `InFlightCalls` of `store` in this process."""
+    found = _known.get(store)
+    if found is None:
+        found = _known[store] = InFlightCalls(store)
+    return found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
-from agent_adapter.exec.approval.binding import stamped
+from agent_adapter.exec.approval.request import stamped
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.store import approvals
 from agent_adapter.store.approvals import Refusal, Terms

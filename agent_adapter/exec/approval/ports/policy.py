@@ -11,7 +11,7 @@ from agent_adapter.core.canonical import canon
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
-from agent_adapter.exec.approval.binding import stamped
+from agent_adapter.exec.approval.request import stamped
 
 __all__ = ["PolicyApproval", "PolicyRule"]
 

@@ -15,7 +15,7 @@ from agent_adapter.core.errors import (
 from agent_adapter.core.events import CallReplayed
 from agent_adapter.core.injecting import injected_values
 from agent_adapter.exec import hooks, record, replay, run, taint
-from agent_adapter.exec.approval import step as approval
+from agent_adapter.exec.approval import decide as approval
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.plan import Plan
 from agent_adapter.exec.replay import Recorded
@@ -65,9 +65,9 @@ async def _begin_and_run(call: Call, plan: Plan) -> Any:
 
 async def _begin(call: Call) -> Recorded | None:
     """The intent is durable, or the recorded end of an earlier begin is here, or it raises."""
-    book = call.executor.book
+    in_flight = call.executor.in_flight
     if call.spec.effects == "write":
-        await book.settle_lost()
+        await in_flight.settle_lost()
         call.executor.warn_of_memory()
     begun = await record.begin(call)
     while begun.state in _WHY_AGAIN:
@@ -78,7 +78,7 @@ async def _begin(call: Call) -> Recorded | None:
     if begun.state == "started":
         call.call_key, call.n = begun.call_key, begun.n
         call.ctx.idempotency_key = begun.call_key
-        book.enter(begun.call_key)
+        in_flight.enter(begun.call_key)
         return None
     if begun.row is not None:
         return await replay.settle(call, begun)
@@ -108,8 +108,8 @@ async def _run_unbegun(call: Call, plan: Plan) -> Any:
     """A read or idempotent call: recorded in the background, once it has ended."""
     if call.call_key is not None:
         call.ctx.idempotency_key = call.call_key
-        call.executor.book.spend(call)
-        call.executor.book.enter(call.call_key)
+        call.executor.in_flight.spend(call)
+        call.executor.in_flight.enter(call.call_key)
     # Scalars cannot be changed by the tool, so their record is built when it is written.
     intent = None if plan.flat else call.intent()
     try:

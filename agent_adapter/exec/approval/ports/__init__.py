@@ -1,0 +1,1 @@
+"""The approval ports: who decides, and how they are asked."""
