@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import compileall
+import importlib
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +16,24 @@ import pytest
 import agent_adapter
 from agent_adapter.core import errors
 
+LAZY = ["agent_adapter", "agent_adapter.console"]
 HEAVY = ["pydantic", "sqlalchemy", "alembic", "typer", "rich", "jsonschema", "opentelemetry"]
 FRAMEWORKS = ["ag2", "agno", "langchain", "openai", "mcp", "starlette", "fastapi", "httpx"]
+
+
+def _stated(package: str) -> dict[str, str]:
+    """The names that a package imports for type checkers, and their modules."""
+    path = Path(str(importlib.import_module(package).__file__))
+    (branch,) = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.If)]
+    return {
+        str(alias.asname): str(node.module)
+        for node in branch.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+HOMES = _stated("agent_adapter")
 
 
 def _fresh(code: str) -> str:
@@ -42,9 +61,9 @@ def test_defining_a_tool_loads_no_framework_and_no_database() -> None:
     assert _loaded(code).isdisjoint([*FRAMEWORKS, "sqlalchemy", "alembic", "typer", "rich"])
 
 
-@pytest.mark.parametrize("name", sorted(agent_adapter.__all__))
+@pytest.mark.parametrize("name", sorted({home: name for name, home in HOMES.items()}.values()))
 def test_name_resolves_alone(name: str) -> None:
-    """Every name can be the first one that is used."""
+    """A name of each module can be the first one that a program uses."""
     _fresh(f"import agent_adapter; agent_adapter.{name}")
 
 
@@ -54,6 +73,7 @@ def test_unknown_name_is_an_attribute_error() -> None:
         agent_adapter.nope  # noqa: B018  # reading it is the case
 
 
+@pytest.mark.slow
 def test_type_checkers_refuse_a_name_that_is_not_there(tmp_path: Path) -> None:
     """A misspelled name is an error before the program runs, and a real one has its type."""
     pytest.importorskip("mypy")
@@ -75,7 +95,14 @@ def test_type_checkers_refuse_a_name_that_is_not_there(tmp_path: Path) -> None:
 
 def test_every_error_can_be_imported_from_the_package() -> None:
     """What can be raised can be caught by its short name."""
-    assert set(errors.__all__) <= set(agent_adapter.__all__)
+    raised = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type)
+        and issubclass(value, Exception)
+        and value.__module__ == errors.__name__
+    }
+    assert raised <= set(agent_adapter.__all__)
 
 
 def test_names_are_listed_before_they_are_loaded() -> None:
@@ -83,16 +110,36 @@ def test_names_are_listed_before_they_are_loaded() -> None:
     assert set(agent_adapter.__all__) <= set(dir(agent_adapter))
 
 
-def test_type_checkers_see_the_same_names() -> None:
-    """The imports for type checkers and the table of homes say the same."""
-    tree = ast.parse(Path(agent_adapter.__file__).read_text())
-    seen = {
-        alias.name: node.module
-        for branch in tree.body
-        if isinstance(branch, ast.If)
-        for node in branch.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert seen == agent_adapter._HOMES
-    assert list(agent_adapter._HOMES) == sorted(agent_adapter._HOMES)
+def test_star_import_brings_the_public_names() -> None:
+    """`from agent_adapter import *` binds each public name and nothing else."""
+    names: dict[str, object] = {}
+    exec("from agent_adapter import *", names)
+    assert sorted(names.keys() - {"__builtins__"}) == agent_adapter.__all__
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_names_come_from_the_imports_for_type_checkers(package: str) -> None:
+    """A lazy package has exactly the names, from the modules, that type checkers see."""
+    module, stated = importlib.import_module(package), _stated(package)
+    assert module.__all__ == sorted(stated)
+    for name, home in stated.items():
+        assert getattr(module, name) is getattr(importlib.import_module(home), name)
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_names_need_no_source(package: str, tmp_path: Path) -> None:
+    """A program that ships compiled modules alone has the same names."""
+    shutil.copytree(
+        Path(agent_adapter.__file__).parent,
+        tmp_path / "agent_adapter",
+        ignore=shutil.ignore_patterns("__pycache__", "static", "templates"),
+    )
+    compileall.compile_dir(tmp_path, quiet=2, legacy=True)
+    for source in tmp_path.rglob("*.py"):
+        source.unlink()
+    found = _fresh(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import {package} as package\n"
+        "assert package.__spec__.origin.endswith('.pyc')\n"
+        "print(*package.__all__)"
+    )
+    assert found.split() == importlib.import_module(package).__all__
