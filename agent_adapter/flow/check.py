@@ -16,10 +16,9 @@ from agent_adapter.flow.conditions import (
 )
 from agent_adapter.flow.context_vars import writers_of
 from agent_adapter.flow.findings import ChannelFacts, Finding
-from agent_adapter.flow.graph import TransitionGraph
 from agent_adapter.flow.logic import disjoint, implies
 from agent_adapter.flow.refusals import bad_max_turns, duplicate_participants, strangers
-from agent_adapter.flow.subject import Rule, Subject, subject_of
+from agent_adapter.flow.subject import NumberedTransition, Subject, subject_of
 from agent_adapter.flow.targets import (
     AgentTarget,
     RevertToInitiatorTarget,
@@ -28,11 +27,12 @@ from agent_adapter.flow.targets import (
     TerminateTarget,
     TransitionTarget,
 )
+from agent_adapter.flow.transitions import GraphRules
 
 __all__ = ["check_graph"]
 
 
-def check_graph(graph: TransitionGraph, facts: ChannelFacts | None = None) -> list[Finding]:
+def check_graph(graph: GraphRules, facts: ChannelFacts | None = None) -> list[Finding]:
     """What is wrong with `graph`, errors first; the more `facts`, the more can be seen."""
     subject = subject_of(graph, facts or ChannelFacts())
     found = [finding for look in _CHECKS for finding in look(subject)]
@@ -70,12 +70,12 @@ def _reversed_priorities(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _specific(rule: Rule) -> bool:
+def _specific(rule: NumberedTransition) -> bool:
     kinds = (ContextEquals, ContextMatches, ToolCalled, TurnCountAtLeast)
     return any(isinstance(atom, kinds) for atom in atoms(rule.when))
 
 
-def _general(rule: Rule) -> bool:
+def _general(rule: NumberedTransition) -> bool:
     plain = all(isinstance(atom, (Always, FromSpeaker)) for atom in atoms(rule.when))
     return plain and not isinstance(rule.then, TerminateTarget)
 

@@ -41,6 +41,7 @@ from agent_adapter.flow.targets import (
     TransitionTarget,
     checked_text,
 )
+from agent_adapter.flow.transitions import Transition, checked_max_turns, in_order
 
 if TYPE_CHECKING:
     from agent_adapter.flow.findings import ChannelFacts, Finding
@@ -67,28 +68,12 @@ __all__ = [
     "TransitionTarget",
     "TurnCountAtLeast",
     "WorkflowGraphError",
-    "checked_max_turns",
     "register_condition",
     "register_target",
 ]
 
 _GRAPH_KEYS = ("initial_speaker", "transitions", "default_target", "max_turns")
 _TRANSITION_KEYS = ("when", "then", "priority")
-
-
-@dataclass(slots=True)
-class Transition:
-    """When `when` fires, `then` says who is next; a LOWER `priority` is looked at first."""
-
-    when: TransitionCondition
-    then: TransitionTarget
-    priority: int = 0
-
-    def __post_init__(self) -> None:
-        if type(self.priority) is not int:
-            raise WorkflowGraphError(
-                f"Transition.priority is a whole number (lower is first), not {self.priority!r:.80}"
-            )
 
 
 @dataclass(slots=True)
@@ -114,8 +99,8 @@ class TransitionGraph:
         checked_max_turns(self.max_turns)
 
     def ordered(self) -> tuple[Transition, ...]:
-        """The transitions as they are looked at."""
-        return tuple(sorted(self.transitions, key=lambda item: item.priority))
+        """The transitions in the order in which they are evaluated."""
+        return in_order(self.transitions)
 
     def tool_names(self) -> frozenset[str]:
         """The tools whose calls route a turn, wherever a condition names them."""
@@ -217,14 +202,6 @@ class TransitionGraph:
         from agent_adapter.flow.mermaid import drawn
 
         return drawn(self, names or {})
-
-
-def checked_max_turns(value: Any) -> None:
-    """Refuse a `max_turns` that is neither `None` nor a whole number from 1."""
-    if value is not None and (type(value) is not int or value < 1):
-        raise WorkflowGraphError(
-            f"max_turns is a whole number from 1, or None for no limit, not {value!r:.80}"
-        )
 
 
 def _read_transitions(rules: Any, registry: TransitionRegistry) -> Iterator[Transition]:

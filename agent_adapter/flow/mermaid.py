@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agent_adapter.flow.graph import TransitionGraph
 from agent_adapter.flow.picture import Arrow, Node, NodeKind, picture_of
+from agent_adapter.flow.transitions import GraphRules
 
 __all__ = ["drawn"]
 
@@ -19,7 +19,7 @@ _SHAPES: dict[NodeKind, tuple[str, str]] = {
 }
 
 
-def drawn(graph: TransitionGraph, names: Mapping[str, str]) -> str:
+def drawn(graph: GraphRules, names: Mapping[str, str]) -> str:
     """The flowchart of `graph`: rules numbered as they are looked at, the default dashed."""
     picture = picture_of(graph, names)
     nodes = [_node(node) for node in picture.nodes]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent_adapter.flow.conditions import FromSpeaker, TransitionCondition
-from agent_adapter.flow.graph import TransitionGraph
 from agent_adapter.flow.targets import TransitionTarget
+from agent_adapter.flow.transitions import GraphRules, in_order
 
 __all__ = ["Arrow", "Node", "NodeKind", "Picture", "picture_of"]
 
@@ -43,11 +43,11 @@ class Picture:
     arrows: tuple[Arrow, ...]
 
 
-def picture_of(graph: TransitionGraph, names: Mapping[str, str]) -> Picture:
+def picture_of(graph: GraphRules, names: Mapping[str, str]) -> Picture:
     """The parts of `graph`: rules numbered as they are looked at, the default dashed."""
     made = _Parts(names)
     made.arrow("start", made.speaker(graph.initial_speaker), "", dashed=False)
-    for number, rule in enumerate(graph.ordered(), 1):
+    for number, rule in enumerate(in_order(graph.transitions), 1):
         source, label = made.source(rule.when)
         text = f"{number}. {label}" if label else f"{number}."
         made.arrow(source, made.target(rule.then), text, dashed=False)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from agent_adapter.core.errors import WorkflowGraphError
 from agent_adapter.flow.conditions import FromSpeaker, atoms
 from agent_adapter.flow.findings import Finding
-from agent_adapter.flow.graph import TransitionGraph, checked_max_turns
 from agent_adapter.flow.subject import Subject
 from agent_adapter.flow.targets import AgentTarget
+from agent_adapter.flow.transitions import GraphRules, checked_max_turns
 
 __all__ = ["bad_max_turns", "duplicate_participants", "strangers"]
 
@@ -69,7 +69,7 @@ def strangers(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _named_ids(graph: TransitionGraph) -> Iterator[tuple[str, str]]:
+def _named_ids(graph: GraphRules) -> Iterator[tuple[str, str]]:
     yield "initial_speaker", graph.initial_speaker
     for index, rule in enumerate(graph.transitions):
         for atom in atoms(rule.when):

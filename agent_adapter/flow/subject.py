@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from agent_adapter.flow.conditions import Always, TransitionCondition
 from agent_adapter.flow.findings import ChannelFacts
-from agent_adapter.flow.graph import Transition, TransitionGraph
 from agent_adapter.flow.logic import covered
 from agent_adapter.flow.targets import AgentTarget, StayTarget, TerminateTarget, TransitionTarget
+from agent_adapter.flow.transitions import GraphRules, Transition
 
-__all__ = ["Rule", "Subject", "subject_of"]
+__all__ = ["NumberedTransition", "Subject", "subject_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class NumberedTransition:
     """A transition with its place in the list, where the reader finds it."""
 
     index: int
@@ -44,14 +44,14 @@ class Subject:
     earlier one always beats; `speakers` are all who can ever speak, `None` where unknown.
     """
 
-    graph: TransitionGraph
+    graph: GraphRules
     facts: ChannelFacts
-    rules: tuple[Rule, ...]
+    rules: tuple[NumberedTransition, ...]
     dead: frozenset[int]
     speakers: tuple[str, ...] | None
     default_dead: bool
 
-    def before(self, rule: Rule) -> list[TransitionCondition]:
+    def before(self, rule: NumberedTransition) -> list[TransitionCondition]:
         """The conditions that are looked at before that of `rule`."""
         return [item.when for item in self.rules[: self.rules.index(rule)]]
 
@@ -61,9 +61,9 @@ class Subject:
         return f"{name} ({participant})" if name else participant
 
 
-def subject_of(graph: TransitionGraph, facts: ChannelFacts) -> Subject:
+def subject_of(graph: GraphRules, facts: ChannelFacts) -> Subject:
     """`graph` and what follows from it before any single mistake is looked for."""
-    numbered = [Rule(index, rule) for index, rule in enumerate(graph.transitions)]
+    numbered = [NumberedTransition(index, rule) for index, rule in enumerate(graph.transitions)]
     rules = tuple(sorted(numbered, key=lambda rule: rule.transition.priority))
     speakers = _speakers(graph, facts)
     conditions = [rule.when for rule in rules]
@@ -77,7 +77,7 @@ def subject_of(graph: TransitionGraph, facts: ChannelFacts) -> Subject:
     return Subject(graph, facts, rules, dead, speakers, covered(Always(), conditions, speakers))
 
 
-def _speakers(graph: TransitionGraph, facts: ChannelFacts) -> tuple[str, ...] | None:
+def _speakers(graph: GraphRules, facts: ChannelFacts) -> tuple[str, ...] | None:
     """All who can speak: the participants, or where they are unknown whom the rules can reach."""
     if facts.participants is not None:
         return tuple(facts.participants)
