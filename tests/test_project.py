@@ -162,9 +162,3 @@ def test_an_upward_import_fails_lint(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "agent_adapter.core.errors -> agent_adapter.store.base" in done.stdout
-
-
-def test_modules_stay_small() -> None:
-    """No module of the package passes 400 lines."""
-    long = [str(path) for path in PACKAGE if len(path.read_text().splitlines()) > 400]
-    assert long == []

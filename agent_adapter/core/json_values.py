@@ -35,7 +35,8 @@ def in_clear(value: SecretStr | SecretBytes) -> Any:
     return value.get_secret_value()
 
 
-def json_ready(value: Any, secret: SecretWriter = in_clear) -> Any:
+# One return for each kind of value.
+def json_ready(value: Any, secret: SecretWriter = in_clear) -> Any:  # noqa: PLR0911
     """`value` with models and dataclasses as plain data under the names they read.
 
     `secret` writes Pydantic's secrets. What `pydantic_core.to_json` writes faithfully (dates,

@@ -1,0 +1,1 @@
+"""The shape of the package: what its modules import, are called and hold."""
