@@ -1,30 +1,44 @@
-"""The types of channel: one module each, found by type and version."""
+"""Channel types: one module and one entry point each, found by type and version."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
 
 from agent_adapter.core.errors import ProtocolError
+from agent_adapter.core.plugins import UnusablePlugin, built_in_names, load_plugins
 from agent_adapter.network.adapters.base import ChannelAdapter
-from agent_adapter.network.adapters.consulting import ConsultingAdapter
-from agent_adapter.network.adapters.conversation import ConversationAdapter
-from agent_adapter.network.adapters.discussion import DiscussionAdapter
-from agent_adapter.network.adapters.workflow import WorkflowAdapter
+from agent_adapter.network.channels.metadata import ChannelManifest
 
-__all__ = ["AdapterRegistry", "default_adapters"]
+GROUP = "agent_adapter.channel_types"
+"""The entry-point group of channel types: the name is the type, the value makes its adapter."""
+
+_log = logging.getLogger("agent_adapter.network")
+
+AdapterFactory = Callable[[], ChannelAdapter]
 
 
-def default_adapters() -> list[ChannelAdapter]:
-    """New adapters of the four types that there are."""
-    return [ConsultingAdapter(), ConversationAdapter(), DiscussionAdapter(), WorkflowAdapter()]
+@cache
+def channel_types() -> dict[str, AdapterFactory]:
+    """What makes the adapter of each installed channel type; looked up once.
+
+    Logs one warning per entry that it skips, and never fails because of one.
+    """
+    entries = entry_points(group=GROUP)
+    return load_plugins(entries, _accept, package=__name__, noun="channel type", log=_log).found
 
 
 class AdapterRegistry:
-    """The types of channel that a hub or a client knows."""
+    """The channel types that a hub or a client knows: the installed ones, unless told otherwise."""
 
     def __init__(self, adapters: Iterable[ChannelAdapter] | None = None) -> None:
         self._adapters: dict[tuple[str, int], ChannelAdapter] = {}
-        for adapter in default_adapters() if adapters is None else adapters:
+        for adapter in (
+            [make() for make in channel_types().values()] if adapters is None else adapters
+        ):
             self.register(adapter)
 
     def register(self, adapter: ChannelAdapter) -> None:
@@ -32,11 +46,36 @@ class AdapterRegistry:
         self._adapters[adapter.manifest.type, adapter.manifest.version] = adapter
 
     def get(self, type: str, version: int = 1) -> ChannelAdapter:
-        """The adapter of a type; `ProtocolError` lists those that there are."""
+        """The adapter of a type; `ProtocolError` lists the known types."""
         adapter = self._adapters.get((type, version))
         if adapter is None:
-            known = ", ".join(f"{name} (version {number})" for name, number in self._adapters)
-            raise ProtocolError(
-                f"no channel type {type!r} version {version}; this hub knows {known}"
-            )
+            raise ProtocolError(f"no channel type {type!r} version {version}; {self._known(type)}")
         return adapter
+
+    def _known(self, type: str) -> str:
+        known = ", ".join(f"{name} (version {number})" for name, number in self._adapters)
+        if type in built_in_names(__name__) and type not in channel_types():
+            return "the installed package does not list it: install it again (make setup)"
+        return f"this hub knows {known or 'none'}"
+
+
+def _accept(name: str, loaded: Any) -> AdapterFactory:
+    if not callable(loaded):
+        raise UnusablePlugin(f"it is a {type(loaded).__name__}, not a class or function")
+    factory: AdapterFactory = loaded
+    # Made once here, so that a broken type is a warning now and no error of a hub later.
+    adapter: Any = factory()
+    missing = [item for item in _MEMBERS if not hasattr(adapter, item)]
+    if missing:
+        raise UnusablePlugin(f"{type(adapter).__name__} lacks {', '.join(missing)}")
+    manifest = adapter.manifest
+    if not isinstance(manifest, ChannelManifest):
+        raise UnusablePlugin(f"`manifest` must be a ChannelManifest, not {manifest!r:.80}")
+    if manifest.type != name:
+        raise UnusablePlugin(
+            f"its type is {manifest.type!r}, its entry point {name!r}: they must be the same"
+        )
+    return factory
+
+
+_MEMBERS = [name for name in vars(ChannelAdapter) if not name.startswith("_")]
