@@ -108,5 +108,5 @@ def test_a_bad_entry_is_one_warning(
 @pytest.mark.usefixtures("plugins")
 def test_a_built_in_that_is_not_installed_says_so() -> None:
     """Where the installed metadata is older than the code, the error says what to do."""
-    with pytest.raises(ProtocolError, match="'workflow' version 1; .* install it again"):
+    with pytest.raises(ProtocolError, match=r"'workflow' version 1; .* install it again"):
         AdapterRegistry().get("workflow")

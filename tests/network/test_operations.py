@@ -111,7 +111,7 @@ def test_large_limits_are_cut() -> None:
     assert OPERATIONS["list_agents"].read({"limit": 5000})["limit"] == 1000
 
 
-REF = TurnRef(turn_id="t", channel_id="", attempt=2, epoch="")
+REF = TurnRef(turn_id="t", channel_id="", attempt=2, owner_id="")
 SAID = Envelope("chn_1", "agt_1", None, EV_TEXT, {"text": "hi"})
 
 
