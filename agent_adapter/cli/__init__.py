@@ -1,4 +1,4 @@
-"""The command line, `agent-adapter`: tools, approvals, ledger, integrations and a demo."""
+"""The command line, `agent-adapter`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code (see `agent_adapter.cli.exit_codes`).
 
-    `argv` leaves out the program's name; `None` takes it from `sys.argv`.
+    `argv` has no program name; `None` takes the arguments from `sys.argv`.
     """
     from agent_adapter.cli.app import run
 

@@ -1,4 +1,4 @@
-"""`python -m agent_adapter.cli` is `agent-adapter`."""
+"""`python -m agent_adapter.cli` runs `agent-adapter`."""
 
 import sys
 

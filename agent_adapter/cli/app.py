@@ -1,60 +1,50 @@
-"""The program: its commands, and what becomes of an error."""
+"""The program: the table of its commands, and the exit code of each error."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import typer
 
-from agent_adapter.cli import (
-    approvals,
-    channels,
-    db,
-    demo,
-    graph,
-    integrations,
-    keys,
-    ledger,
-    mcp,
-    runs,
-    serve,
-    tokens,
-    tools,
-    writes,
-)
 from agent_adapter.cli.exit_codes import FAILED, OK, USAGE, CommandError, code_of, fix_of
 from agent_adapter.cli.output import say_error
 from agent_adapter.core.errors import AgentAdapterError
 
-__all__ = ["app", "run"]
+__all__ = ["COMMANDS", "app", "run"]
+
+COMMANDS = (
+    "demo",
+    "serve",
+    "tools",
+    "approvals",
+    "runs",
+    "ledger",
+    "verify",
+    "channels",
+    "graph",
+    "mcp",
+    "writes",
+    "tokens",
+    "keys",
+    "db",
+    "integrations",
+)
+"""The modules of this package that define a command or a group of commands as `app`."""
 
 app = typer.Typer(
     name="agent-adapter",
     help="Tools written once, governed in every agent framework.\n\n"
-    "Exit codes: 0 done · 1 failed or refused · 2 wrong command line · 3 a person has to decide"
-    " · 4 a write is in doubt or the ledger does not verify.",
+    "Exit codes: 0 done · 1 failed or refused · 2 invalid command line · 3 a person must decide"
+    " · 4 the outcome of a write is unknown, or the ledger does not verify.",
     epilog="Example: agent-adapter demo",
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo", epilog="Example: agent-adapter demo --keep ./demo")(demo.command)
-app.command("serve", epilog="Example: agent-adapter serve --registry shop:registry")(serve.command)
-app.add_typer(tools.app, name="tools")
-app.add_typer(approvals.app, name="approvals")
-app.add_typer(runs.app, name="runs")
-app.add_typer(ledger.app, name="ledger")
-app.command("verify", epilog="Example: agent-adapter verify")(ledger.verify)
-app.add_typer(channels.app, name="channels")
-app.add_typer(graph.app, name="graph")
-app.add_typer(mcp.app, name="mcp")
-app.add_typer(writes.app, name="writes")
-app.add_typer(tokens.app, name="tokens")
-app.add_typer(keys.app, name="keys")
-app.add_typer(db.app, name="db")
-app.command("integrations", epilog="Example: agent-adapter integrations --json")(
-    integrations.command
-)
+for _name in COMMANDS:
+    # An app without a name adds its command to the top level.
+    app.add_typer(import_module(f"agent_adapter.cli.{_name}").app)
 
 
 def _version(shown: bool) -> None:
@@ -68,25 +58,25 @@ def _version(shown: bool) -> None:
 @app.callback()
 def _options(
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version and leave."
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
     del version
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run one command line; its exit code. An error is one line on stderr, never a traceback."""
+    """Run one command line; returns the exit code. An error is one line on stderr, no traceback."""
     args = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in args
     try:
         code = app(args=args or ["--help"], prog_name="agent-adapter", standalone_mode=False)
     except typer.TyperException as exc:
-        message = f"{exc.format_message()} (agent-adapter --help shows how)"
+        message = f"{exc.format_message()} (see agent-adapter --help)"
         return say_error("usage", message, code=USAGE, as_json=as_json)
-    except SystemExit as exc:  # how the shell's completion is answered
+    except SystemExit as exc:  # click answers shell completion this way
         return exc.code if isinstance(exc.code, int) else OK
     except typer.Abort:
-        return say_error("aborted", "stopped at the terminal", code=FAILED, as_json=as_json)
+        return say_error("aborted", "aborted at the terminal", code=FAILED, as_json=as_json)
     except CommandError as exc:
         return say_error(exc.kind, exc.message, code=exc.code, as_json=as_json)
     except AgentAdapterError as exc:

@@ -1,4 +1,4 @@
-"""`agent-adapter approvals`: what waits for a person, and their word on it."""
+"""`agent-adapter approvals`: list, show and decide approvals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agent_adapter.cli.options import (
     with_store,
 )
 from agent_adapter.cli.output import console, plain, print_json, table, when
-from agent_adapter.cli.polling import Seconds, follow, print_line
+from agent_adapter.cli.polling import Seconds, poll, print_line
 
 if TYPE_CHECKING:
     from agent_adapter.exec.approval.inbox import ApprovalRecord
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="See what waits for a person, and decide it.")
+app = typer.Typer(name="approvals", help="List, show and decide approvals.")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The approval, apr_….", show_default=False)]
 
@@ -38,7 +38,7 @@ _MOST_WATCHED = 100_000
 
 
 class ApprovalFilter(StrEnum):
-    """Which records `list` shows."""
+    """The records that `list` shows."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -51,13 +51,15 @@ class ApprovalFilter(StrEnum):
 @app.command("list", epilog="Example: agent-adapter approvals list --state all")
 def list_(
     state: Annotated[
-        ApprovalFilter, typer.Option("--state", help="Which records.")
+        ApprovalFilter, typer.Option("--state", help="The state of the records.")
     ] = ApprovalFilter.PENDING,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 100,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, help="The maximum number of records.")
+    ] = 100,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """List what waits for a person, oldest first."""
+    """List approvals, oldest first."""
 
     async def _work(opened: Store) -> list[ApprovalRecord]:
         from agent_adapter.exec.approval.inbox import Inbox
@@ -70,9 +72,7 @@ def list_(
         print_json([asdict(record) for record in records])
         return OK
     if not records:
-        console().print(
-            "nothing waits for a person" if state is ApprovalFilter.PENDING else "no records"
-        )
+        console().print("no pending approvals" if state is ApprovalFilter.PENDING else "no records")
         return OK
     rows = [
         (each.id, each.state, each.tool, _line(each.shown), each.why, when(each.decide_by))
@@ -85,7 +85,7 @@ def list_(
 
 @app.command(epilog="Example: agent-adapter approvals show apr_0123")
 def show(record_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> int:
-    """Show one record whole: exactly what will run, and what is invisible made visible."""
+    """Show one record: exactly what will run, with invisible characters as escapes."""
 
     async def _work(opened: Store) -> ApprovalRecord:
         from agent_adapter.exec.approval.inbox import Inbox
@@ -101,7 +101,9 @@ def approve(
     record_id: Id,
     args: Annotated[
         str | None,
-        typer.Option("--args", help="Other arguments to run with, as one JSON object."),
+        typer.Option(
+            "--args", help="Run the call with these arguments instead, as one JSON object."
+        ),
     ] = None,
     reason: Reason = None,
     reviewer: Reviewer = None,
@@ -109,7 +111,7 @@ def approve(
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Let the call run, once, as shown, or with the arguments that you give."""
+    """Approve a call: it may run once, as shown or with other arguments."""
     edits = None if args is None else parse_object(args, "--args")
     who = reviewer_name(reviewer)
     signer = reviewer_key(key)
@@ -133,7 +135,7 @@ def deny(
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Refuse the call; the same call of that run is not asked about again."""
+    """Deny a call; the same call of that run is not asked for again."""
     who = reviewer_name(reviewer)
     signer = reviewer_key(key)
 
@@ -147,13 +149,13 @@ def deny(
 
 @app.command(epilog="Example: agent-adapter approvals watch --json")
 def watch(seconds: Seconds = None, store: StoreUrl = None, as_json: AsJson = False) -> int:
-    """Print what waits for a person, then every new question and every decision as it comes."""
-    follow(store, _InboxFollower(as_json).look, seconds)
+    """Print the pending approvals, then every new request and decision."""
+    poll(store, _InboxFollower(as_json).look, seconds)
     return OK
 
 
 class _InboxFollower:
-    """Prints the records that are new or have another state since it last looked."""
+    """Prints the records that are new or have another state since its last poll."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
@@ -190,10 +192,10 @@ def _decided(record: ApprovalRecord, who: str, as_json: bool) -> int:
     if as_json:
         print_json(asdict(record))
     elif record.state == "pending":
-        votes = f"{record.votes_needed} votes are needed"
-        console().print(plain(f"{record.id}: noted for {who}; {votes}"))
+        votes = f"{record.votes_needed} votes are required"
+        console().print(plain(f"{record.id}: the vote of {who} is recorded; {votes}"))
     else:
-        until = f", to be used by {when(record.use_by)}" if record.state == "approved" else ""
+        until = f", use by {when(record.use_by)}" if record.state == "approved" else ""
         console().print(plain(f"{record.id}: {record.tool} {record.state} by {who}{until}"))
     return OK
 
@@ -207,10 +209,10 @@ def _print(record: ApprovalRecord, as_json: bool) -> None:
     out.print(plain(record.description, lines=True))
     out.print(table(("field", "value"), _fields(record)))
     out.print("arguments", style="bold")
-    # Printed, not laid out: a long value is neither cut nor broken.
+    # Not through rich: it would fold long values.
     print(plain(record.shown, lines=True))
     if record.edited is not None:
-        out.print("edited by the reviewer to", style="bold")
+        out.print("edited by the reviewer", style="bold")
         print(plain(json.dumps(record.edited, indent=2, ensure_ascii=False), lines=True))
 
 
@@ -225,7 +227,7 @@ def _fields(record: ApprovalRecord) -> list[tuple[str, Any]]:
         "decide by": when(record.decide_by),
         "tainted by": ", ".join(record.taint),
         "after writes": ", ".join(record.earlier),
-        "edits": "allowed" if record.edits_allowed else "the framework cannot apply them",
+        "edits": "allowed" if record.edits_allowed else "not supported by the framework",
         "votes needed": record.votes_needed if record.votes_needed > 1 else None,
         "reviewer": record.reviewer,
         "reason": record.reason,
@@ -237,6 +239,6 @@ def _fields(record: ApprovalRecord) -> list[tuple[str, Any]]:
 
 
 def _line(shown: str) -> str:
-    """The arguments on one line; never a part of them, since a hidden end could be the point."""
+    """The arguments on one line, or only their size: a cut could hide what matters."""
     text = " ".join(shown.split())
     return text if len(text) <= 200 else f"{len(text)} characters: see `approvals show`"

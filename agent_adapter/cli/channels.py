@@ -1,4 +1,4 @@
-"""`agent-adapter channels`: what was said, whose turn it is, and going back in time."""
+"""`agent-adapter channels`: list and show channels, read their logs, fork and replay them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="See channels and what was said in them, and go back in time.")
+app = typer.Typer(
+    name="channels", help="List and show channels, read their logs, fork and replay them."
+)
 
 Id = Annotated[
     str, typer.Argument(metavar="CHANNEL", help="The channel, chn_….", show_default=False)
@@ -31,7 +33,7 @@ _POLL_SECONDS = 0.5
 
 
 class ChannelFilter(StrEnum):
-    """Which channels `list` shows."""
+    """The channels that `list` shows."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -41,13 +43,15 @@ class ChannelFilter(StrEnum):
 @app.command("list", epilog="Example: agent-adapter channels list --state all")
 def list_(
     state: Annotated[
-        ChannelFilter, typer.Option("--state", help="Which channels.")
+        ChannelFilter, typer.Option("--state", help="The state of the channels.")
     ] = ChannelFilter.OPEN,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, help="The maximum number of channels.")
+    ] = 50,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """List channels, the newest first."""
+    """List channels, newest first."""
     from agent_adapter.network.channels.reports import ONGOING, list_lines
 
     states = {
@@ -74,14 +78,14 @@ def list_(
         )
         for line in lines
     ]
-    columns = ("id", "type", "state", "participants", "turns", "next, or why closed", "created")
+    columns = ("id", "type", "state", "participants", "turns", "next or close reason", "created")
     console().print(table(columns, rows))
     return OK
 
 
 @app.command(epilog="Example: agent-adapter channels show chn_0123")
 def show(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> int:
-    """Show one channel: its participants, its variables, and whose turn it is."""
+    """Show one channel: its participants, variables and current turn."""
     from agent_adapter.network.channels.reports import report_of
 
     report = with_store(store, lambda opened: opened.read(lambda tx: report_of(tx, channel_id)))
@@ -95,14 +99,14 @@ def show(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> int
 @app.command(epilog="Example: agent-adapter channels tail chn_0123 --follow")
 def tail(
     channel_id: Id,
-    lines: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many entries.")] = 20,
+    lines: Annotated[int, typer.Option("-n", "--lines", min=1, help="The number of entries.")] = 20,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the channel ends.")
+        bool, typer.Option("--follow", "-f", help="Print new entries until the channel ends.")
     ] = False,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Print the newest entries of a channel's log, one line each; with --json one object each."""
+    """Print the newest entries of a channel's log; with --json one object per line."""
 
     async def _work(opened: Store) -> None:
         from agent_adapter.network.channels.reports import log_lines, report_of
@@ -132,18 +136,18 @@ def fork(
     at: Annotated[
         str,
         typer.Option(
-            "--at", metavar="ENVELOPE", help="The last message of the new channel's log, env_…."
+            "--at", metavar="ENVELOPE", help="The last message in the log of the fork, env_…."
         ),
     ],
     wait: Annotated[
-        float, typer.Option("--wait", min=0, help="Seconds to wait for a running hub.")
+        float, typer.Option("--wait", min=0, help="The seconds to wait for a running hub.")
     ] = 30.0,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Open a channel with the same log up to a message; it is paused, and what was done stays done.
+    """Fork a channel at a message: a paused channel with the same log up to it. Undoes no writes.
 
-    Where a program serves the store, it is asked to make the fork.
+    If a hub serves the store, that hub makes the fork.
     """
 
     async def _work(opened: Store) -> Mapping[str, Any]:
@@ -153,7 +157,7 @@ def fork(
         try:
             hub = await Hub.open(opened, ttl_sweep_interval=0, expectation_sweep_interval=0)
         except NetworkError:
-            return await _asked(opened, "fork", {"channel_id": channel_id, "at": at}, wait)
+            return await _ask_hub(opened, "fork", {"channel_id": channel_id, "at": at}, wait)
         async with hub:
             made = await hub.fork(channel_id, at=at)
             return {"channel_id": made, "writes": await hub.writes_after(channel_id, at)}
@@ -165,7 +169,7 @@ def fork(
     out = console()
     out.print(plain(f"{made['channel_id']} has the log of {channel_id} up to {at}; it is paused"))
     if made["writes"]:
-        out.print("not undone by the fork", style="bold")
+        out.print("writes that the fork does not undo", style="bold")
         rows = [
             (write["tool"], write["ending"] or "open", write["started_at"], write["call_key"])
             for write in made["writes"]
@@ -176,9 +180,9 @@ def fork(
 
 @app.command(epilog="Example: agent-adapter channels replay chn_0123")
 def replay(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> int:
-    """Fold a channel's log again and say whether what is kept beside it fits; 4 where it does not.
+    """Replay a channel's log and compare it with the stored state; exit code 4 if they differ.
 
-    Nothing is changed.
+    Changes nothing.
     """
     from agent_adapter.network.channels.reports import replayed
 
@@ -186,7 +190,7 @@ def replay(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> i
     if as_json:
         print_json(asdict(report))
     elif report.matches:
-        console().print(plain(f"{channel_id}: {report.envelopes} entries fit what is kept"))
+        console().print(plain(f"{channel_id}: {report.envelopes} entries match the stored state"))
     else:
         for line in report.differences:
             console().print(plain(line))
@@ -199,10 +203,10 @@ def _after(channel_id: str, seen: int) -> Any:
     return lambda tx: log_lines(tx, channel_id, since=seen)
 
 
-async def _asked(
+async def _ask_hub(
     store: Store, kind: str, payload: Mapping[str, Any], seconds: float
 ) -> Mapping[str, Any]:
-    """What the hub that serves the store made of a command."""
+    """The answer of the hub that serves the store to a command."""
     from agent_adapter.network.hub import commands
 
     by = reviewer_name(None)
@@ -215,8 +219,8 @@ async def _asked(
                 answer = await store.read(lambda tx: commands.result(tx, id))
     except TimeoutError:
         raise CommandError(
-            f"the hub that serves the store has not answered within {seconds:g} s; {id} stays "
-            "queued, see whether the program still runs"
+            f"the hub that serves the store did not answer within {seconds:g} s; {id} stays "
+            "queued: check that its program runs"
         ) from None
     if answer["state"] != "done":
         raise CommandError(str(answer.get("error")), kind=str(answer.get("kind", "refused")))
@@ -229,11 +233,11 @@ def _print_entries(entries: list[LogLine], as_json: bool) -> None:
     for entry in entries:
         envelope = entry.envelope
         if as_json:
-            # One line per entry, so that a reader can follow.
+            # One line per entry: a reader in a pipe can parse each at once.
             print(json.dumps({"seq": entry.seq, "sender": entry.sender, **envelope.to_dict()}))
             continue
         event = envelope.event_type.removeprefix("ag2.")
-        hidden = "" if envelope.audience is None else " (not to all)"
+        hidden = "" if envelope.audience is None else " (private)"
         said = f"{entry.seq:>4} {envelope.created_at} {entry.sender} {event}{hidden}"
         print(plain(f"{said} {envelope.envelope_id}: {text_line(envelope)}"), flush=True)
 
@@ -255,7 +259,7 @@ def _print_report(report: ChannelReport) -> None:
         "latest turn": f"{turn['turn_id']} of {turn['of']}: {turn['state']}" if turn else None,
         "attempts": turn.get("attempts"),
         "waits for": waits or None,
-        "closed because": line.close_reason,
+        "close reason": line.close_reason,
         "forked from": report.parent_channel_id,
     }
     rows = [(name, value) for name, value in fields.items() if value not in (None, "")]

@@ -1,4 +1,4 @@
-"""`agent-adapter db`: upgrade a store, copy it, and delete what is old."""
+"""`agent-adapter db`: upgrade, back up and prune a store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Upgrade a store, copy it, and delete what is old.")
+app = typer.Typer(name="db", help="Upgrade, back up and prune a store.")
 
 _SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -26,12 +26,13 @@ _SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 @app.command(epilog="Example: agent-adapter db backup state-monday.db")
 def backup(
     to: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Where nothing is yet.", show_default=False)
+        Path,
+        typer.Argument(metavar="FILE", help="The new file; it must not exist.", show_default=False),
     ],
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Write one moment of the store, and its key, to a new file; others go on meanwhile."""
+    """Write a consistent copy of the store and its key to a new file, while the store is in use."""
     from agent_adapter.exec.upkeep import back_up
 
     with working("copying"):
@@ -45,9 +46,9 @@ def backup(
 
 @app.command(epilog="Example: agent-adapter db upgrade")
 def upgrade(store: StoreUrl = None, as_json: AsJson = False) -> int:
-    """Bring a store to the newest schema; opening one does the same.
+    """Upgrade a store to the newest schema, as opening it does.
 
-    An older version of this library cannot open it afterwards: back it up first.
+    Older versions of this library cannot open it afterwards: back it up first.
     """
     with working("upgrading"):
         before, after = with_store(store, _revisions)
@@ -76,12 +77,12 @@ def prune(
     older_than: Annotated[
         str, typer.Option("--older-than", metavar="AGE", help="90d, 12w, 36h or 30m.")
     ],
-    dry: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Count the runs, delete nothing.")] = False,
     reviewer: Reviewer = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Delete runs that ended longer ago; none with a write in doubt or an open approval."""
+    """Delete old runs, except those with an open approval or a write with unknown outcome."""
     from agent_adapter.exec.upkeep import prune as delete
 
     before = time.time() - _age(older_than)
@@ -98,6 +99,6 @@ def prune(
 def _age(written: str) -> float:
     found = re.fullmatch(r"(\d{1,6})([mhdw])", written.strip())
     if found is None:
-        problem = f"--older-than {written!r} is no age"
+        problem = f"--older-than {written!r} is not an age"
         raise CommandError(f"{problem}: write 90d, 12w, 36h or 30m", code=USAGE)
     return int(found[1]) * float(_SECONDS[found[2]])

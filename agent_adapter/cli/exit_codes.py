@@ -1,4 +1,4 @@
-"""The exit codes, and which error ends in which."""
+"""The exit codes, and the errors that end in each."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ OK = 0
 """Done."""
 
 FAILED = 1
-"""Failed or refused; stderr says what, why and what to do."""
+"""Failed or refused; stderr has the reason and the fix."""
 
 USAGE = 2
-"""The command line itself is wrong."""
+"""Invalid command line."""
 
 PENDING = 3
-"""A person has to decide first."""
+"""A person must decide first."""
 
 DOUBT = 4
-"""A write is in doubt, or the ledger does not verify."""
+"""The outcome of a write is unknown, or the ledger does not verify."""
 
 _CODES: tuple[tuple[type[AgentAdapterError], int], ...] = (
     (ApprovalPending, PENDING),
@@ -28,7 +28,7 @@ _CODES: tuple[tuple[type[AgentAdapterError], int], ...] = (
 
 
 class CommandError(Exception):
-    """A command that cannot go on: one line that names the thing, the reason and the fix."""
+    """A failed command: one line that names the thing, the reason and the fix."""
 
     def __init__(self, message: str, *, code: int = FAILED, kind: str = "refused") -> None:
         super().__init__(message)
@@ -38,12 +38,12 @@ class CommandError(Exception):
 
 
 def code_of(exc: AgentAdapterError) -> int:
-    """The exit code that an error of the library ends in."""
+    """The exit code for an error of the library."""
     return next((code for error, code in _CODES if isinstance(exc, error)), FAILED)
 
 
 def fix_of(exc: AgentAdapterError) -> str:
-    """What to type next, where an error's own text cannot know that it is shown in a shell."""
+    """The command to type next, which an error raised in the library cannot know."""
     if isinstance(exc, ApprovalPending):
         return f"decide with `agent-adapter approvals show {exc.id}`, then `tools resume`"
     if isinstance(exc, ToolInDoubt):

@@ -1,4 +1,4 @@
-"""`agent-adapter graph`: transition graphs in files, checked and drawn before they run."""
+"""`agent-adapter graph`: check and draw transition graphs in files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Check and draw transition graphs.")
+app = typer.Typer(name="graph", help="Check and draw transition graphs.")
 
 File = Annotated[
     str,
@@ -33,7 +33,7 @@ File = Annotated[
 Modules = Annotated[
     list[str] | None,
     typer.Option(
-        "--import", metavar="MODULE", help="A module that registers own targets and conditions."
+        "--import", metavar="MODULE", help="A module that registers custom targets and conditions."
     ),
 ]
 
@@ -43,18 +43,19 @@ def check(
     file: File,
     participant: Annotated[
         list[str] | None,
-        typer.Option("--participant", help="The id of a participant, in the channel's order."),
+        typer.Option(
+            "--participant", help="A participant's id, in the channel's order; repeatable."
+        ),
     ] = None,
     opener: Annotated[
-        str | None, typer.Option("--opener", help="The id of whoever opens the channel.")
+        str | None,
+        typer.Option("--opener", help="The id of the participant who opens the channel."),
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Let warnings fail the check too.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings too.")] = False,
     modules: Modules = None,
     as_json: AsJson = False,
 ) -> int:
-    """Print the mistakes that can be seen before the graph runs; 1 where one would be refused."""
+    """Print the mistakes of a graph before it runs; exit code 1 for an error."""
     from agent_adapter.flow.findings import ChannelFacts
 
     graph = _read(file, modules or ())
@@ -65,7 +66,7 @@ def check(
         print_json([asdict(item) for item in findings])
         return code
     if not findings:
-        console().print(plain(f"{file}: nothing to complain about"))
+        console().print(plain(f"{file}: no problems found"))
         return code
     rows = [(item.severity, item.code, item.where, item.message, item.fix) for item in findings]
     console().print(table(("severity", "code", "where", "what happens", "fix"), rows))
@@ -76,7 +77,8 @@ def check(
 def draw(
     file: File,
     name: Annotated[
-        list[str] | None, typer.Option("--name", metavar="ID=NAME", help="What to call an id.")
+        list[str] | None,
+        typer.Option("--name", metavar="ID=NAME", help="The name to show for an id; repeatable."),
     ] = None,
     modules: Modules = None,
     as_json: AsJson = False,
@@ -99,7 +101,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _read(file: str, modules: Sequence[str]) -> TransitionGraph:
-    """The graph in a file: on its own, or under `graph` as in a channel's knobs."""
+    """The graph in a file: at the top level, or under `graph` as in a channel's knobs."""
     from agent_adapter.cli.target import import_module
     from agent_adapter.flow.graph import TransitionGraph
 

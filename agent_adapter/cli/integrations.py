@@ -1,18 +1,24 @@
-"""`agent-adapter integrations`: which frameworks are there, and how to install the others."""
+"""`agent-adapter integrations`: installed frameworks, and how to install the others."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
+import typer
+
 from agent_adapter.cli.exit_codes import OK
 from agent_adapter.cli.options import AsJson
 from agent_adapter.cli.output import console, print_json, table
 
-__all__ = ["command"]
+__all__ = ["app"]
 
 
+app = typer.Typer()
+
+
+@app.command("integrations", epilog="Example: agent-adapter integrations --json")
 def command(as_json: AsJson = False) -> int:
-    """List the integrations, the installed versions, and what installs the missing ones."""
+    """List the integrations, their versions, and the command that installs a missing one."""
     from agent_adapter.integrations.installed import survey
 
     rows = [asdict(line) for line in survey()]

@@ -1,4 +1,4 @@
-"""`agent-adapter keys`: the key pairs that reviewers sign their decisions with."""
+"""`agent-adapter keys`: key pairs for signed decisions."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from agent_adapter.cli.output import plain, print_json
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Make the key pairs that reviewers sign their decisions with.")
+app = typer.Typer(name="keys", help="Create key pairs for signed decisions.")
 
 File = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="The private key; its name is the reviewer's."),
+    typer.Argument(metavar="FILE", help="The private key file; its stem is the reviewer's name."),
 ]
 
 
 @app.command(epilog="Example: agent-adapter keys create ana.pem")
 def create(file: File, as_json: AsJson = False) -> int:
-    """Make an Ed25519 key pair: the private key in FILE, the public one in FILE.pub.
+    """Create an Ed25519 key pair: the private key in FILE, the public key in FILE.pub.
 
-    What is printed is what `DeferredApproval(reviewers={name: …})` pins.
+    Prints the public key for `DeferredApproval(reviewers={name: …})`.
     """
     from agent_adapter.exec.approval.signing import create_key
 
@@ -36,7 +36,7 @@ def create(file: File, as_json: AsJson = False) -> int:
 
 @app.command(epilog="Example: agent-adapter keys show ana.pem")
 def show(file: File, as_json: AsJson = False) -> int:
-    """Print the public half of a private key."""
+    """Print the public key of a private key."""
     from agent_adapter.exec.approval.signing import ReviewerKey
 
     key = ReviewerKey.read(file)

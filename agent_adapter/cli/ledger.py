@@ -1,4 +1,4 @@
-"""`agent-adapter ledger`: what happened, whether the record is whole, and what is in doubt."""
+"""`agent-adapter ledger`: show and verify the ledger, resolve writes with unknown outcome."""
 
 from __future__ import annotations
 
@@ -19,12 +19,24 @@ if TYPE_CHECKING:
     from agent_adapter.exec.ledger import Entry, Report
     from agent_adapter.store.base import Store
 
-__all__ = ["app", "entry_table", "print_report", "told", "verify"]
+__all__ = ["app", "entry_table", "facts_line", "print_report", "verify"]
 
-app = typer.Typer(help="See what happened, check the record, settle what is in doubt.")
+app = typer.Typer(
+    name="ledger", help="Show and verify the ledger, resolve writes with unknown outcome."
+)
 
-_TOLD = ("ending", "effects", "verdict", "reviewer", "reason", "why", "error", "approval", "cost")
-_DOUBTED = (
+_MAIN_FACTS = (
+    "ending",
+    "effects",
+    "verdict",
+    "reviewer",
+    "reason",
+    "why",
+    "error",
+    "approval",
+    "cost",
+)
+_IN_DOUBT_FIELDS = (
     *("call_key", "run_id", "tool", "state", "ending", "error_kind"),
     *("attempt", "call_id", "principal", "started_at", "finished_at"),
 )
@@ -33,13 +45,16 @@ _DOUBTED = (
 @app.command(epilog="Example: agent-adapter ledger show run_0123")
 def show(
     run: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="One run; else all.", show_default=False)
+        str | None,
+        typer.Argument(metavar="[RUN]", help="The run; default: all.", show_default=False),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many entries.")] = 500,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, help="The maximum number of entries.")
+    ] = 500,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show the entries of one run, or the newest of all, in the order they were written."""
+    """Show the entries of one run, or the newest entries of all runs, oldest first."""
     from agent_adapter.exec.ledger import entries as entries_of
 
     entries = with_store(store, lambda opened: entries_of(opened, run, limit=limit))
@@ -56,11 +71,11 @@ def show(
 
 @app.command(epilog="Example: agent-adapter ledger verify")
 def verify(
-    run: Annotated[str | None, typer.Option("--run", help="Only this run's chain.")] = None,
+    run: Annotated[str | None, typer.Option("--run", help="Verify only this run.")] = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Check every chain: nothing changed, removed, re-ordered or cut off."""
+    """Verify every chain: no entry was changed, removed, reordered or cut off."""
     from agent_adapter.exec.ledger import verify as verify_ledger
 
     with working("checking every chain" if run is None else "checking the chain"):
@@ -76,21 +91,21 @@ def verify(
 
 @app.command("in-doubt", epilog="Example: agent-adapter ledger in-doubt")
 def in_doubt(store: StoreUrl = None, as_json: AsJson = False) -> int:
-    """List the writes whose end nobody knows; exit code 4 where there are any."""
+    """List the writes with unknown outcome; exit code 4 if there are any."""
     from agent_adapter.exec.ledger import in_doubt as doubtful
 
     calls = with_store(store, doubtful)
     if as_json:
-        print_json([{key: call[key] for key in _DOUBTED} for call in calls])
+        print_json([{key: call[key] for key in _IN_DOUBT_FIELDS} for call in calls])
     elif calls:
-        columns = ("call", "tool", "run", "began", "what is known")
+        columns = ("call", "tool", "run", "started", "known")
         rows = [
             (call["call_key"], call["tool"], call["run_id"], when(call["started_at"]), _known(call))
             for call in calls
         ]
         console().print(table(columns, rows))
     else:
-        console().print("nothing is in doubt")
+        console().print("no writes with unknown outcome")
     return DOUBT if calls else OK
 
 
@@ -99,23 +114,21 @@ def resolve(
     call_key: Annotated[str, typer.Argument(metavar="CALL", help="The call, call_….")],
     happened: Annotated[
         bool | None,
-        typer.Option("--happened/--not-happened", help="What the other side shows."),
+        typer.Option("--happened/--not-happened", help="The outcome in the other system."),
     ] = None,
     result: Annotated[
-        str | None, typer.Option("--result", help="What the call gave, as JSON.")
+        str | None, typer.Option("--result", help="The result of the call, as JSON.")
     ] = None,
     reason: Reason = None,
     reviewer: Reviewer = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Say whether a write in doubt happened; not happened, it may run again."""
+    """Record whether a write with unknown outcome happened; if not, it may run again."""
     from agent_adapter.exec.ledger import resolve as settle
 
     if happened is None:
-        raise CommandError(
-            "say what the other side shows: --happened or --not-happened", code=USAGE
-        )
+        raise CommandError("the outcome is missing: give --happened or --not-happened", code=USAGE)
     value = None if result is None else _result(result, happened)
     who = reviewer_name(reviewer)
 
@@ -134,12 +147,15 @@ def resolve(
 
 
 def print_report(report: Report) -> None:
-    """What `verify` found and looked at, and what it cannot see, for people."""
+    """Print the report of `verify`, with what a verification cannot see."""
     out = console()
     looked = f"{report.runs} runs, {report.entries} entries, {report.calls} calls"
     kept = f"{report.payloads} payloads ({report.erased} erased)"
     verdict = "verified" if report.ok else f"NOT verified, {len(report.problems)} problems"
-    out.print(f"{verdict}: {looked}, {kept}; {report.in_doubt} writes in doubt", soft_wrap=True)
+    out.print(
+        f"{verdict}: {looked}, {kept}; {report.in_doubt} writes with unknown outcome",
+        soft_wrap=True,
+    )
     for problem in report.problems:
         out.print(plain(f"  {problem}"), soft_wrap=True)
     for blind in report.cannot_see:
@@ -152,13 +168,13 @@ def _no_run(run: str) -> CommandError:
 
 def _known(call: Mapping[str, Any]) -> str:
     if call["state"] == "open":
-        return "begun by a process that died"
+        return "started by a process that died"
     return f"ended {call['ending']} ({call['error_kind'] or 'no error'})"
 
 
 def _result(text: str, happened: bool) -> Any:
     if not happened:
-        raise CommandError("--result is for a call that happened: leave it out", code=USAGE)
+        raise CommandError("--result needs --happened: omit it", code=USAGE)
     try:
         return json.loads(text)
     except json.JSONDecodeError as exc:
@@ -167,7 +183,7 @@ def _result(text: str, happened: bool) -> Any:
 
 
 def entry_table(entries: Sequence[Entry]) -> Table:
-    """Ledger entries for people; long digests are left to `--json`."""
+    """Ledger entries as a table; `--json` shows ids whole."""
     rows = [
         (
             when(entry.at),
@@ -176,16 +192,16 @@ def entry_table(entries: Sequence[Entry]) -> Table:
             entry.kind,
             entry.facts.get("tool", ""),
             _short(entry.call_key),
-            told(entry.facts),
+            facts_line(entry.facts),
         )
         for entry in entries
     ]
     return table(("at", "run", "no", "entry", "tool", "call", "facts"), rows)
 
 
-def told(facts: Mapping[str, Any]) -> str:
-    """The facts of an entry that people look for, on one line."""
-    known = {key: facts[key] for key in _TOLD if facts.get(key) not in (None, "", [])}
+def facts_line(facts: Mapping[str, Any]) -> str:
+    """The main facts of an entry on one line."""
+    known = {key: facts[key] for key in _MAIN_FACTS if facts.get(key) not in (None, "", [])}
     return ", ".join(f"{key}: {_fact(value)}" for key, value in known.items())
 
 

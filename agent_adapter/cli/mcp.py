@@ -1,4 +1,4 @@
-"""`agent-adapter mcp`: serve a registry over MCP, pin a server's tools, accept their changes."""
+"""`agent-adapter mcp`: serve a registry over MCP, pin the tools of a server, accept changes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Serve a registry over MCP, pin a server's tools, accept their changes.")
+app = typer.Typer(
+    name="mcp", help="Serve a registry over MCP, pin the tools of a server, accept changes."
+)
 
 PinFile = Annotated[
     Path,
-    typer.Option("--pins", metavar="FILE", help="Where accepted definitions are kept."),
+    typer.Option("--pins", metavar="FILE", help="The file with the accepted definitions."),
 ]
 _PINS = Path("mcp.lock.json")
 _SHORTEST_HASH = 16
@@ -44,8 +46,7 @@ def serve(
         typer.Option(
             "--http",
             metavar="HOST:PORT",
-            help="Serve streamable HTTP at /mcp instead of stdio; beyond this machine only with"
-            " --tokens.",
+            help="Serve streamable HTTP at /mcp instead of stdio; other machines need --tokens.",
         ),
     ] = None,
     tokens: Annotated[
@@ -53,25 +54,25 @@ def serve(
         typer.Option(
             "--tokens",
             metavar="FILE",
-            help="Who may call over HTTP: lines of a client's name and its bearer token.",
+            help="The HTTP clients: one line each with a name and a bearer token.",
         ),
     ] = None,
     wait: Annotated[
-        float, typer.Option("--wait", help="Seconds that a call waits for a person's decision.")
+        float, typer.Option("--wait", help="The seconds that a call waits for a decision.")
     ] = 0,
     store: StoreUrl = None,
 ) -> int:
-    """Serve a registry's tools; a tool that needs a person waits in the inbox."""
+    """Serve the tools of a registry; a call that needs approval waits in the inbox."""
     from agent_adapter.integrations.mcp import INTEGRATION
 
     INTEGRATION.require()
     if tokens is not None and http is None:
         raise CommandError(
-            "--tokens is for --http: stdio has one client, who started us", code=USAGE
+            "--tokens needs --http: on stdio the only client is the parent process", code=USAGE
         )
     address = _address(http) if http is not None else None
     verifier = _tokens(tokens) if tokens is not None else None
-    # On stdio stdout is the wire: what the module prints while it is read must not reach it.
+    # On stdio, stdout carries the protocol: output of the imported module would break it.
     with contextlib.redirect_stdout(sys.stderr):
         registry = load_registry(target)
 
@@ -100,14 +101,14 @@ def serve(
     "import", epilog='Example: agent-adapter mcp import files "uvx mcp-server-files /data"'
 )
 def import_(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What you call the server.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name for the server.")],
     server: Annotated[
         str, typer.Argument(metavar="SERVER", help="Its URL, or the command that starts it.")
     ],
     pins: PinFile = _PINS,
     as_json: AsJson = False,
 ) -> int:
-    """Look at a server's tools and pin them; changed ones wait for `mcp accept`."""
+    """Pin the tools of a server; changed tools wait for `mcp accept`."""
     from agent_adapter.integrations.mcp import INTEGRATION, ToolPins, look_at
 
     INTEGRATION.require()
@@ -129,38 +130,41 @@ def import_(
         ]
         console().print(table(("tool", "state", "hash", "description"), rows))
         if review.waiting:
-            print(f"look at the changes and accept them: agent-adapter mcp accept {plain(name)}")
+            print(f"review and accept the changes: agent-adapter mcp accept {plain(name)}")
     return PENDING if review.waiting else OK
 
 
 @app.command(epilog="Example: agent-adapter mcp accept files/read_file")
 def accept(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="SERVER/TOOL, or SERVER for all that waits there.")
+        str,
+        typer.Argument(metavar="NAME", help="SERVER/TOOL, or SERVER for all of its waiting tools."),
     ],
     stated: Annotated[
         str | None,
         typer.Option(
             "--hash",
             metavar="HASH",
-            help="Accept the definition of this hash, which you have looked at, without a"
-            " question; its first 16 characters do.",
+            help="Accept the definition with this hash without a question; the first 16 characters"
+            " are enough.",
         ),
     ] = None,
     pins: PinFile = _PINS,
     as_json: AsJson = False,
 ) -> int:
-    """Show what changed about a server's tools, ask, and accept exactly that."""
+    """Show the changes of a server's tools, ask, and accept exactly these."""
     from agent_adapter.integrations.mcp import ToolPins
 
     if as_json and stated is None:
-        raise CommandError("--json asks no question: say what you accept with --hash", code=USAGE)
+        raise CommandError(
+            "--json cannot ask: give the accepted definition with --hash", code=USAGE
+        )
     held = ToolPins(pins)
     server, _, tool = name.partition("/")
     waiting = [pin for pin in held.waiting(server) if not tool or pin.tool == tool]
     if not waiting:
         raise CommandError(
-            f"nothing of {name} waits in {pins}: see what does with `agent-adapter mcp import`"
+            f"no changes of {name} wait in {pins}: look for some with `agent-adapter mcp import`"
         )
     for pin in waiting:
         offered: Any = pin.offered
@@ -182,7 +186,7 @@ def _agreed(server: str, tool: str, offered: str, stated: str | None) -> bool:
     if len(stated) < _SHORTEST_HASH or not offered.startswith(stated):
         raise CommandError(
             f"{server}/{tool} is offered with the hash {offered[:_SHORTEST_HASH]}, not {stated}:"
-            " look at what is offered now"
+            " review the new definition"
         )
     return True
 
@@ -240,7 +244,7 @@ async def _looked(looking: Any) -> Any:
 
 
 def _change(server: str, tool: str, before: Any, after: Any) -> str:
-    """What a person is asked about: every line that differs, hidden text shown."""
+    """The differences that a person accepts, with invisible characters as escapes."""
     old = _lines(before) if before is not None else []
     diff = difflib.unified_diff(old, _lines(after), "accepted", "offered", n=10_000, lineterm="")
     title = f"{server}/{tool}" + ("" if before is not None else " (new)")

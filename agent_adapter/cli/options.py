@@ -1,4 +1,4 @@
-"""The options that several commands share, and what they stand for."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
@@ -39,33 +39,35 @@ StoreUrl = Annotated[
     typer.Option(
         "--store",
         metavar="URL",
-        help="Where records are kept, such as sqlite:///state.db; else AGENT_ADAPTER_STORE,"
-        " else .agent_adapter/state.db under the working directory.",
+        help="The store, such as sqlite:///state.db; default: AGENT_ADAPTER_STORE, else"
+        " .agent_adapter/state.db in the working directory.",
     ),
 ]
 """`--store URL`."""
 
 Reviewer = Annotated[
     str | None,
-    typer.Option("--reviewer", help="Who decides; else the operating system's user."),
+    typer.Option(
+        "--reviewer", help="The name of the reviewer; default: the user of the operating system."
+    ),
 ]
 """`--reviewer NAME`."""
 
-Reason = Annotated[str | None, typer.Option("--reason", help="Why; kept in the record.")]
+Reason = Annotated[str | None, typer.Option("--reason", help="The reason, kept in the record.")]
 """`--reason TEXT`."""
 
 
 def reviewer_name(stated: str | None) -> str:
-    """Who decides, with how that is known: `os:alice` from the system, `cli:alice` as stated."""
+    """The reviewer with the source of the name: `os:alice`, or `cli:alice` if stated."""
     if stated is not None:
         if not stated.strip():
-            raise CommandError("--reviewer is empty: name who decides, or leave it out", code=USAGE)
+            raise CommandError("--reviewer is empty: give a name, or omit the option", code=USAGE)
         return f"cli:{stated.strip()}"
     try:
         return f"os:{getpass.getuser()}"
     except (OSError, KeyError, ImportError):
         raise CommandError(
-            "the operating system does not say who you are: name the reviewer with --reviewer"
+            "the operating system has no name for this user: give one with --reviewer"
         ) from None
 
 
@@ -79,7 +81,7 @@ KeyFile = Annotated[
 
 
 def reviewer_key(file: Path | None) -> ReviewerKey | None:
-    """The key that signs the decision, where one is given."""
+    """The key that signs the decision, if one is given."""
     if file is None:
         return None
     from agent_adapter.exec.approval.signing import ReviewerKey
@@ -88,7 +90,7 @@ def reviewer_key(file: Path | None) -> ReviewerKey | None:
 
 
 def with_store(url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
-    """Open the store, do `work` with it, close it."""
+    """Open the store, run `work` with it, and close it."""
     from agent_adapter.store.opening import open_store
 
     async def _run() -> T:
@@ -102,7 +104,7 @@ def with_store(url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
 
 
 def parse_object(text: str, option: str) -> dict[str, Any]:
-    """The JSON object that an option carries."""
+    """The JSON object in the value of an option."""
     like = "write it like '{\"n\": 1}'"
     try:
         value = json.loads(text)

@@ -1,7 +1,7 @@
-"""What the commands print: rich on a terminal, plain in a pipe, JSON where asked.
+"""Output of the commands: rich on a terminal, plain in a pipe, JSON on request.
 
-Whatever comes from a tool, a model or a record may carry terminal escapes, markup, or characters
-that hide or reorder text; `plain` makes them visible and inert before anything is printed.
+Texts of tools, models and records may contain terminal escapes, markup, or characters that hide or
+reorder text. `plain` replaces them with visible escapes before they are printed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["console", "plain", "print_json", "say_error", "table", "when", "work
 
 
 def plain(text: object, *, lines: bool = False) -> str:
-    """`text`, every character that would not be seen as an escape; `lines` keeps line ends."""
+    """`text` with invisible characters as escapes; `lines` keeps line ends."""
     from agent_adapter.exec.approval.request import visible
 
     shown = visible(str(text))
@@ -29,7 +29,7 @@ def plain(text: object, *, lines: bool = False) -> str:
 
 
 def console() -> Console:
-    """The console of stdout; in a pipe it neither colours nor cuts."""
+    """The console of stdout; without colours and at a fixed width in a pipe."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else 160
@@ -37,7 +37,7 @@ def console() -> Console:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
-    """A table whose cells are shown whole and inert."""
+    """A table; long cells are folded, not cut."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -51,12 +51,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str =
 
 
 def print_json(value: Any) -> None:
-    """`value` as JSON; what is not ASCII is escaped, so nothing can hide in it."""
+    """Print `value` as ASCII JSON: no invisible character can hide in it."""
     print(json.dumps(value, indent=2, default=str))
 
 
 def say_error(kind: str, message: str, *, code: int, as_json: bool = False) -> int:
-    """One line on stderr, and with `--json` the error on stdout too; the exit code."""
+    """Print an error on stderr, with `--json` on stdout too, and return its exit code."""
     if as_json:
         print_json({"error": {"kind": kind, "message": message}})
     line = "; ".join(part.strip() for part in message.splitlines() if part.strip())
@@ -65,7 +65,7 @@ def say_error(kind: str, message: str, *, code: int, as_json: bool = False) -> i
 
 
 def when(seconds: float | None) -> str:
-    """A time as people read it, in UTC."""
+    """A time in UTC."""
     if seconds is None:
         return "-"
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds)) + "Z"
@@ -73,7 +73,7 @@ def when(seconds: float | None) -> str:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Says on a terminal that work is under way; on stderr, so that no output is touched."""
+    """Show a status on a terminal while work runs; on stderr, because stdout has the output."""
     from rich.console import Console
 
     with Console(stderr=True, highlight=False, markup=False).status(f"{what} …"):

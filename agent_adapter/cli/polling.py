@@ -1,4 +1,4 @@
-"""Commands that go on until stopped: how often they look, and how they end."""
+"""Commands that poll the store until they are stopped."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from agent_adapter.cli.options import with_store
 if TYPE_CHECKING:
     from agent_adapter.store.base import Store
 
-__all__ = ["Seconds", "follow", "print_line"]
+__all__ = ["Seconds", "poll", "print_line"]
 
 POLL_SECONDS = 0.5
-"""How long a command that follows waits before it looks again."""
+"""The time between two polls."""
 
 Seconds = Annotated[
     float | None,
-    typer.Option("--for", min=0, metavar="SECONDS", help="Stop after so long; else at Ctrl-C."),
+    typer.Option("--for", min=0, metavar="SECONDS", help="Stop after this time; else at Ctrl-C."),
 ]
 """`--for SECONDS`."""
 
 
-def follow(
-    url: str | None, look: Callable[[Store], Awaitable[bool]], seconds: float | None
-) -> None:
-    """Call `look` again and again until it says that it is over, the time is up, or Ctrl-C."""
+def poll(url: str | None, look: Callable[[Store], Awaitable[bool]], seconds: float | None) -> None:
+    """Call `look` until it returns true, the time is over, or Ctrl-C."""
 
     async def _work(store: Store) -> None:
         loop = asyncio.get_running_loop()
@@ -47,5 +45,5 @@ def follow(
 
 
 def print_line(value: Any) -> None:
-    """One JSON object on one line, at once, so that a reader can follow."""
+    """Print one JSON object on one line and flush, so that a reader in a pipe gets it at once."""
     print(json.dumps(value, default=str), flush=True)

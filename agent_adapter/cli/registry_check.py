@@ -1,11 +1,11 @@
-"""What `agent-adapter tools check` looks at."""
+"""The checks of `agent-adapter tools check`."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from agent_adapter.core.errors import AgentAdapterError, IntegrationError
 
@@ -19,20 +19,16 @@ __all__ = ["ToolFinding", "check_registry"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinding:
-    """One thing about one tool; an `error` will fail in use, a `note` may surprise."""
+    """One problem of one tool; an `error` fails in use, a `note` may be unexpected."""
 
     tool: str
     severity: Literal["error", "note"]
     problem: str
     fix: str
 
-    def as_json(self) -> dict[str, Any]:
-        """The finding as JSON values."""
-        return asdict(self)
-
 
 def check_registry(registry: ToolRegistry) -> list[ToolFinding]:
-    """Everything that is wrong with, or remarkable about, the tools of `registry`."""
+    """The problems of the tools of `registry`."""
     from agent_adapter.integrations.discovery import available_integrations
 
     integrations = available_integrations()
@@ -58,7 +54,7 @@ def _schema(spec: ToolSpec) -> Iterator[ToolFinding]:
     except SchemaError as exc:
         yield _error(spec, f"its schema is invalid: {exc.message}", "correct the schema")
     except AgentAdapterError as exc:
-        yield _note(spec, str(exc), "frameworks that need schemas without $ref cannot take it")
+        yield _note(spec, str(exc), "frameworks that need schemas without $ref cannot use it")
     for name, field in schema.get("properties", {}).items():
         if isinstance(field, dict) and not field.get("description"):
             fix = "describe it in the docstring, or with Field(description=…)"
@@ -68,7 +64,7 @@ def _schema(spec: ToolSpec) -> Iterator[ToolFinding]:
 def _targets(spec: ToolSpec, known: set[str]) -> Iterator[ToolFinding]:
     unknown = sorted((spec.targets or frozenset()) - known)
     if unknown:
-        problem = f"no integration is called {', '.join(unknown)}"
+        problem = f"no integration has the name {', '.join(unknown)}"
         fix = f"use one of {', '.join(sorted(known))}, or install its plug-in"
         yield _error(spec, problem, fix)
 
@@ -80,12 +76,12 @@ def _exports(spec: ToolSpec, usable: dict[str, Integration]) -> Iterator[ToolFin
         try:
             integration.export_tool(spec)
         except AgentAdapterError as exc:
-            fix = "rename what is refused, or leave this integration out of `targets`"
+            fix = "rename the refused name, or remove this integration from `targets`"
             yield _error(spec, f"{name} cannot export it: {exc}", fix)
         except Exception as exc:
             logging.getLogger(__name__).debug("export to %s failed", name, exc_info=exc)
             problem = f"{name} cannot export it: {type(exc).__name__}: {exc}"
-            yield _error(spec, problem, "report this to whoever maintains the integration")
+            yield _error(spec, problem, "report this to the maintainers of the integration")
 
 
 def _installed(integration: Integration) -> bool:

@@ -1,4 +1,4 @@
-"""`agent-adapter runs`: which runs there were, one as a timeline, and what happens now."""
+"""`agent-adapter runs`: list runs, show one as a timeline, follow the ledger."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_adapter.cli.exit_codes import OK, CommandError
-from agent_adapter.cli.ledger import told
+from agent_adapter.cli.ledger import facts_line
 from agent_adapter.cli.options import (
     AsJson,
     Reason,
@@ -22,7 +22,7 @@ from agent_adapter.cli.options import (
     with_store,
 )
 from agent_adapter.cli.output import console, plain, print_json, table, when
-from agent_adapter.cli.polling import Seconds, follow, print_line
+from agent_adapter.cli.polling import Seconds, poll, print_line
 
 if TYPE_CHECKING:
     from agent_adapter.exec.ledger import Entry
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="See which runs there were, one as a timeline, and what happens now.")
+app = typer.Typer(name="runs", help="List runs, show one as a timeline, follow the ledger.")
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The run, run_….", show_default=False)]
 
-_AT_ONCE = 1000
+_PAGE_SIZE = 1000
 _ALL = 10_000_000
 _LATE_SECONDS = 2.0
 
@@ -58,7 +58,7 @@ def cancel(
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Let no write of a run begin any more, in whichever process it goes on."""
+    """Cancel a run: none of its writes may start any more, in any process."""
     from agent_adapter.exec.upkeep import cancel_run
 
     who = reviewer_name(reviewer)
@@ -66,24 +66,24 @@ def cancel(
     if as_json:
         print_json({"run": run, "cancelled": True, "reason": reason})
     else:
-        console().print(plain(f"{run} is cancelled: no write of it begins any more"))
+        console().print(plain(f"{run} is cancelled: none of its writes may start any more"))
     return OK
 
 
 @app.command("list", epilog="Example: agent-adapter runs list --tool refund")
 def list_(
-    tool: Annotated[str | None, typer.Option("--tool", help="Only with calls of it.")] = None,
+    tool: Annotated[str | None, typer.Option("--tool", help="Runs that called this tool.")] = None,
     principal: Annotated[
-        str | None, typer.Option("--principal", help="Only on behalf of them.")
+        str | None, typer.Option("--principal", help="Runs on behalf of this principal.")
     ] = None,
     ending: Annotated[
-        Ending | None, typer.Option("--ending", help="Only with a call that ended so.")
+        Ending | None, typer.Option("--ending", help="Runs with a call that ended like this.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="The maximum number of runs.")] = 50,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """List runs, the newest first."""
+    """List runs, newest first."""
 
     def _op(tx: Transaction) -> list[RunLine]:
         from agent_adapter.store.queries import runs
@@ -91,7 +91,7 @@ def list_(
         how = None if ending is None else ending.value
         return runs(tx, "", limit=limit, tool=tool, principal=principal, ending=how)[0]
 
-    lines = with_store(store, lambda opened: _settled(opened, _op))
+    lines = with_store(store, lambda opened: _read(opened, _op))
     if as_json:
         print_json([asdict(line) for line in lines])
         return OK
@@ -110,7 +110,7 @@ def list_(
         )
         for line in lines
     ]
-    columns = ("run", "began", "last", "on behalf of", "calls", "waiting", "in doubt")
+    columns = ("run", "started", "last", "on behalf of", "calls", "waiting", "in doubt")
     console().print(table(columns, rows))
     return OK
 
@@ -118,7 +118,9 @@ def list_(
 @app.command(epilog="Example: agent-adapter runs show run_0123")
 def show(
     run: Run,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many calls.")] = 100,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, help="The maximum number of calls.")
+    ] = 100,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
@@ -132,15 +134,15 @@ def show(
         rows = call_rows(tx, run, "", limit=limit).rows
         return [each for row in rows if (each := call_report(tx, row["call_key"], "")) is not None]
 
-    reports = with_store(store, lambda opened: _settled(opened, _op))
+    reports = with_store(store, lambda opened: _read(opened, _op))
     if reports is None:
         raise _no_run(run)
-    calls = [_told(report) for report in reports]
+    calls = [_call_facts(report) for report in reports]
     if as_json:
         print_json({"run_id": run, "calls": calls})
         return OK
     if not calls:
-        console().print(plain(f"{run}: no calls; `agent-adapter ledger show {run}` has the rest"))
+        console().print(plain(f"{run}: no calls; see `agent-adapter ledger show {run}`"))
     for call in calls:
         _print_call(call)
     return OK
@@ -149,20 +151,24 @@ def show(
 @app.command(epilog="Example: agent-adapter runs tail --json")
 def tail(
     run: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="One run; else all.", show_default=False)
+        str | None,
+        typer.Argument(metavar="[RUN]", help="The run; default: all.", show_default=False),
     ] = None,
-    lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many old ones.")] = 10,
+    lines: Annotated[
+        int,
+        typer.Option("-n", "--lines", min=0, help="The number of existing entries to print first."),
+    ] = 10,
     seconds: Seconds = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Print ledger entries as they are written; with --json one object on each line."""
-    follow(store, _LedgerFollower(run, lines, as_json).look, seconds)
+    """Print ledger entries as they are written; with --json one object per line."""
+    poll(store, _LedgerFollower(run, lines, as_json).look, seconds)
     return OK
 
 
 class _LedgerFollower:
-    """Prints the entries that were written since it last looked."""
+    """Prints the entries that were written since its last poll."""
 
     def __init__(self, run: str | None, lines: int, as_json: bool) -> None:
         self._run = run
@@ -190,12 +196,12 @@ class _LedgerFollower:
         return False
 
     async def _fresh(self, store: Store) -> list[Entry]:
-        """What was written since, and is noted as seen from now on."""
+        """The entries since the last poll, which count as seen from now on."""
         from agent_adapter.exec.ledger import entries
 
         fresh: list[Entry] = []
-        # Another process may write a little late what it saw a little earlier.
-        since, limit = self._since - _LATE_SECONDS, _AT_ONCE
+        # Clocks and commits of other processes may be late: read a little further back.
+        since, limit = self._since - _LATE_SECONDS, _PAGE_SIZE
         while True:
             found = await entries(store, self._run, limit=limit, since=since)
             fresh += [entry for entry in found if entry.seq > self._seen.get(entry.run_id, 0)]
@@ -205,7 +211,7 @@ class _LedgerFollower:
             if found[-1].at > since:
                 since = found[-1].at
             else:
-                limit *= 2  # more of one time than were asked for
+                limit *= 2  # more entries of one time than the limit: paging by time cannot advance
 
     def _note(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
@@ -218,16 +224,21 @@ class _LedgerFollower:
                 print_line(asdict(entry))
                 continue
             head = f"{when(entry.at)} {entry.run_id} {entry.seq:>4} {entry.kind}"
-            parts = (head, entry.facts.get("tool") or "", entry.call_key or "", told(entry.facts))
+            parts = (
+                head,
+                entry.facts.get("tool") or "",
+                entry.call_key or "",
+                facts_line(entry.facts),
+            )
             print(plain(" ".join(filter(None, parts))), flush=True)
 
 
-async def _settled(store: Store, op: Any) -> Any:
+async def _read(store: Store, op: Any) -> Any:
     await store.flush()
     return await store.read(op)
 
 
-def _told(report: CallReport) -> dict[str, Any]:
+def _call_facts(report: CallReport) -> dict[str, Any]:
     row, approval = report.row, report.approval
     ended = row["finished_at"]
     return {
@@ -250,7 +261,7 @@ def _told(report: CallReport) -> dict[str, Any]:
 
 
 def _value(kept: bytes | None) -> Any:
-    """What was kept as JSON, or as text where it is none; `None` where it was erased."""
+    """Stored JSON as a value, other text as text; `None` if it was erased."""
     if kept is None:
         return None
     text = kept.decode("utf-8", "replace")
@@ -262,7 +273,7 @@ def _value(kept: bytes | None) -> Any:
 
 def _print_call(call: dict[str, Any]) -> None:
     out = console()
-    took = "under way" if call["seconds"] is None else f"{call['seconds']:.3f} s"
+    took = "running" if call["seconds"] is None else f"{call['seconds']:.3f} s"
     ending = call["ending"] or call["state"]
     head = f"{when(call['started_at'])} {call['tool']} {ending} ({took})"
     out.print(plain(head), style="bold", soft_wrap=True)
@@ -280,7 +291,7 @@ def _print_call(call: dict[str, Any]) -> None:
     }
     for name, value in facts.items():
         if value not in (None, "", 0):
-            # Printed, not laid out: a long value is neither cut nor broken.
+            # Not through rich: it would fold long values.
             print(f"  {name}: {plain(value)}")
 
 

@@ -26,46 +26,51 @@ if TYPE_CHECKING:
     from agent_adapter.console import TrustedProxy
     from agent_adapter.store.base import Store
 
-__all__ = ["command", "run_console"]
+__all__ = ["app", "command", "run_console"]
 
 PORT = 8377
 _EVERY = ("0.0.0.0", "::")  # noqa: S104  # recognised, to be refused
 
 
+app = typer.Typer()
+
+
+@app.command("serve", epilog="Example: agent-adapter serve --registry shop:registry")
 def command(
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 selects a free one.")
     ] = PORT,
     registry: Annotated[
         str | None,
         typer.Option(
             "--registry",
             metavar="MODULE:ATTR",
-            help="The tools, for their schemas and policies: module:attribute, or a Python file.",
+            help="The registry, for schemas and policies: module:attribute, or a Python file.",
         ),
     ] = None,
     names: Annotated[
         list[str] | None,
-        typer.Option("--name", metavar="HOST", help="A host name that it answers to; repeatable."),
+        typer.Option("--name", metavar="HOST", help="A host name that browsers use; repeatable."),
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(
             "--trusted-proxy",
             metavar="ADDRESS",
-            help="Believe this address when it names who asks; repeatable.",
+            help="The address of a proxy that authenticates people; repeatable.",
         ),
     ] = None,
     proxy_header: Annotated[
-        str, typer.Option("--proxy-header", metavar="NAME", help="Where the proxy names them.")
+        str,
+        typer.Option("--proxy-header", metavar="NAME", help="The proxy's header with the name."),
     ] = "X-Forwarded-User",
     proxy_role: Annotated[
         list[str] | None,
         typer.Option(
             "--proxy-role",
             metavar="[NAME=]ROLE",
-            help="The role of a person whom the proxy names, or of all others; repeatable.",
+            help="The role of one person from the proxy, or of all others; repeatable.",
         ),
     ] = None,
     reviewer_keys: Annotated[
@@ -73,17 +78,17 @@ def command(
         typer.Option(
             "--reviewer-keys",
             metavar="FOLDER",
-            help="Sign decisions with NAME.key of this folder (`agent-adapter keys create`).",
+            help="A folder with each reviewer's NAME.key (see `agent-adapter keys create`).",
         ),
     ] = None,
     https: Annotated[
-        bool, typer.Option("--https", help="Browsers come over HTTPS, which a proxy speaks.")
+        bool, typer.Option("--https", help="Browsers use HTTPS; a proxy terminates it.")
     ] = False,
     store: StoreUrl = None,
 ) -> int:
-    """Serve the web console: approve, watch and repair in a browser.
+    """Serve the web console.
 
-    People sign in with a token (`agent-adapter tokens create`), or a trusted proxy names them.
+    People sign in with a token (`agent-adapter tokens create`) or through a trusted proxy.
     """
     from agent_adapter.core.extras import check_installed
 
@@ -92,14 +97,14 @@ def command(
     proxy = _proxy(trusted_proxy or [], proxy_header, proxy_role or [])
     tools = None
     if registry is not None:
-        # Stdout says where the console is: what the module prints must not come before.
+        # The first line of stdout is the URL: output of the imported module goes to stderr.
         with contextlib.redirect_stdout(sys.stderr):
             tools = load_registry(registry)
 
     async def _work(opened: Store) -> None:
         from agent_adapter.console import create_app
 
-        await _see_to_sign_in(opened, host, proxy)
+        await _check_sign_in(opened, host, proxy)
         app = create_app(
             opened,
             registry=tools,
@@ -118,7 +123,7 @@ def command(
 async def run_console(
     app: Starlette, host: str, port: int, on_start: Callable[[str], None]
 ) -> None:
-    """Serve until a signal ends it; `on_start` is given the URL, with the port that was taken."""
+    """Serve until a signal; `on_start` gets the URL with the port that is in use."""
     import uvicorn
 
     config = uvicorn.Config(
@@ -128,9 +133,9 @@ async def run_console(
         log_level="warning",
         ws="none",
         server_header=False,
-        # The console itself decides whose word on the peer it takes.
+        # Else uvicorn replaces the peer's address, by which the console knows its trusted proxy.
         proxy_headers=False,
-        # Pages that follow along are open for long; nobody waits for them to end.
+        # Event streams stay open for minutes; do not wait for them.
         timeout_graceful_shutdown=2,
     )
     bound = _bound(host, port)
@@ -138,18 +143,18 @@ async def run_console(
     url = f"http://{shown}:{bound.getsockname()[1]}/"
 
     class _ConsoleServer(uvicorn.Server):
-        """Says where it is once it listens."""
+        """Calls `on_start` when it listens."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:
                 on_start(url)
 
-    # uvicorn passes the signal on when it has stopped: by default that would kill this process
+    # uvicorn raises the signal again after it stopped; the default handler would kill this process
     # before the store is closed.
     signal.signal(signal.SIGTERM, _leave)
     server = _ConsoleServer(config)
-    # Pages that follow along are cut off when it stops; that is no error.
+    # uvicorn logs an error for each event stream that it cancels at shutdown.
     logging.getLogger("uvicorn.error").addFilter(
         lambda record: not (server.should_exit and "completing response" in record.getMessage())
     )
@@ -173,16 +178,16 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _hosts(host: str, names: Sequence[str]) -> frozenset[str]:
-    """The names that the console answers to: those given, else what `host` stands for."""
+    """The host names that the console answers to: this machine's, `host`, and `names`."""
     from agent_adapter.console.settings import LOOPBACK
 
     if any(not name.strip() or "/" in name for name in names):
-        raise CommandError("--name is a host name, such as console.example.org", code=USAGE)
+        raise CommandError("--name needs a host name, such as console.example.org", code=USAGE)
     own = () if host in _EVERY else (f"[{host}]" if ":" in host else host,)
     if host in _EVERY and not names:
         raise CommandError(
-            f"--host {host} listens on every address: say with --name which host name browsers"
-            " use, so that no other site can pass for the console",
+            f"--host {host} listens on every address: give the host name that browsers use with"
+            " --name, so that no other site can pose as the console",
             code=USAGE,
         )
     return frozenset((*LOOPBACK, *own, *names))
@@ -193,13 +198,11 @@ def _proxy(peers: Sequence[str], header: str, roles: Sequence[str]) -> TrustedPr
 
     if not peers:
         if roles:
-            raise CommandError(
-                "--proxy-role is for people whom a --trusted-proxy names", code=USAGE
-            )
+            raise CommandError("--proxy-role needs a --trusted-proxy", code=USAGE)
         return None
     if not roles:
         raise CommandError(
-            "--trusted-proxy lets nobody in without --proxy-role: write --proxy-role viewer, or"
+            "--trusted-proxy needs a --proxy-role: give --proxy-role viewer, or"
             " --proxy-role kim=approver",
             code=USAGE,
         )
@@ -207,7 +210,7 @@ def _proxy(peers: Sequence[str], header: str, roles: Sequence[str]) -> TrustedPr
         try:
             ipaddress.ip_address(peer)
         except ValueError:
-            raise CommandError(f"--trusted-proxy {peer} is no IP address", code=USAGE) from None
+            raise CommandError(f"--trusted-proxy {peer} is not an IP address", code=USAGE) from None
     named = dict(each.split("=", 1) for each in roles if "=" in each)
     others = [each for each in roles if "=" not in each]
     return TrustedProxy(
@@ -215,8 +218,8 @@ def _proxy(peers: Sequence[str], header: str, roles: Sequence[str]) -> TrustedPr
     )
 
 
-async def _see_to_sign_in(store: Store, host: str, proxy: Any) -> None:
-    """Beyond this machine there must be somebody who can sign in; here a hint is enough."""
+async def _check_sign_in(store: Store, host: str, proxy: Any) -> None:
+    """Refuse to listen for other machines if nobody can sign in; on this machine print a hint."""
     from agent_adapter.store.access import tokens
 
     standing = [row for row in await store.read(tokens) if row["revoked_at"] is None]
@@ -225,10 +228,10 @@ async def _see_to_sign_in(store: Store, host: str, proxy: Any) -> None:
     make = "agent-adapter tokens create NAME --role approver --store " + shlex.quote(store.url)
     if not _is_loopback(host):
         raise CommandError(
-            f"{host} can be reached from other machines and nobody can sign in: make a token"
-            f" ({make}), or name a --trusted-proxy"
+            f"{host} is reachable from other machines and nobody can sign in: create a token"
+            f" ({make}), or give a --trusted-proxy"
         )
-    print(plain(f"agent-adapter: nobody can sign in yet; make a token: {make}"), file=sys.stderr)
+    print(plain(f"agent-adapter: nobody can sign in yet; create a token: {make}"), file=sys.stderr)
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""Finding the registry that a TARGET names."""
+"""Loads the registry that a TARGET names."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Target = Annotated[
         show_default=False,
     ),
 ]
-"""`TARGET`, the registry that a command works on."""
+"""`TARGET`."""
 
 
 def load_registry(target: str) -> ToolRegistry:
-    """The registry that `target` names; reading it runs its module.
+    """The registry that `target` names; this runs the target's module.
 
-    Without an attribute it is the module's only registry, or else the default registry that
-    `@agent_adapter.tool` filled.
+    Without an attribute: the module's only registry, else the default registry that
+    `@agent_adapter.tool` fills.
     """
     where, attribute = _split(target)
     module = _module(where, target)
@@ -44,13 +44,13 @@ def load_registry(target: str) -> ToolRegistry:
 
 
 def import_module(where: str) -> ModuleType:
-    """The module of that name, or the Python file at that path; reading it runs it."""
+    """The module of that name, or the Python file at that path; importing runs it."""
     return _module(where, where)
 
 
 def _split(target: str) -> tuple[str, str]:
     where, colon, attribute = target.rpartition(":")
-    # A lone drive letter is not a module.
+    # `C:\\shop.py` on Windows: the drive letter is not a module.
     if not colon or (len(where) == 1 and Path(target).suffix):
         return target, ""
     return where, attribute
@@ -66,10 +66,10 @@ def _module(where: str, target: str) -> ModuleType:
         text = " ".join(str(exc).split())
         raise CommandError(
             f"{where} cannot be read as a module: {type(exc).__name__}: {text};"
-            f" run `python {where}` to see where"
+            f" run `python {where}` for the traceback"
             if is_path
             else f"{where} cannot be imported: {type(exc).__name__}: {text};"
-            f' run `python -c "import {where}"` to see where'
+            f' run `python -c "import {where}"` for the traceback'
         ) from exc
 
 

@@ -1,4 +1,4 @@
-"""`agent-adapter tokens`: who may sign in to the console, and with which role."""
+"""`agent-adapter tokens`: create, list and revoke tokens for the console."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "make_token"]
 
-app = typer.Typer(help="Let people sign in to the console, each with a role.")
+app = typer.Typer(name="tokens", help="Create, list and revoke tokens for the console.")
 
 _SHOWN = ("id", "name", "role", "created_at", "last_used_at", "revoked_at")
 
 
 class Role(StrEnum):
-    """Each may do what those before it may."""
+    """Each role includes the roles before it."""
 
     VIEWER = "viewer"
     APPROVER = "approver"
@@ -32,29 +32,31 @@ class Role(StrEnum):
 @app.command(epilog="Example: agent-adapter tokens create kim --role approver")
 def create(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Whose it is; decisions are attributed to it.")
+        str,
+        typer.Argument(metavar="NAME", help="The holder; decisions are attributed to this name."),
     ],
     role: Annotated[
-        Role, typer.Option("--role", help="viewer looks, approver decides, admin does all.")
+        Role,
+        typer.Option("--role", help="viewer reads, approver decides, admin may do everything."),
     ] = Role.VIEWER,
     reviewer: Reviewer = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Make a token. It is shown this once; the store keeps only its hash."""
+    """Create a token. It is shown only once; the store keeps a hash of it."""
     by = reviewer_name(reviewer)
     row, secret = with_store(store, lambda opened: make_token(opened, name, role.value, by))
     if as_json:
         print_json({key: row[key] for key in _SHOWN} | {"token": secret})
         return OK
-    console().print(plain(f"{row['name']} ({row['role']}), {row['id']}; shown this once:"))
+    console().print(plain(f"{row['name']} ({row['role']}), {row['id']}; shown only once:"))
     print(secret)
     return OK
 
 
 @app.command("list", epilog="Example: agent-adapter tokens list")
 def list_(store: StoreUrl = None, as_json: AsJson = False) -> int:
-    """List tokens, oldest first; the tokens themselves are nowhere kept."""
+    """List tokens, oldest first, without their secrets."""
     from agent_adapter.store.access import tokens
 
     rows = with_store(store, lambda opened: opened.read(tokens))
@@ -67,7 +69,7 @@ def list_(store: StoreUrl = None, as_json: AsJson = False) -> int:
     shown = [
         (*(row[key] for key in _SHOWN[:3]), *(when(row[key]) for key in _SHOWN[3:])) for row in rows
     ]
-    console().print(table(("id", "name", "role", "made", "last used", "revoked"), shown))
+    console().print(table(("id", "name", "role", "created", "last used", "revoked"), shown))
     return OK
 
 
@@ -78,7 +80,7 @@ def revoke(
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Let nobody sign in with a token any more; whoever is signed in with it is signed out."""
+    """Revoke a token and end the sessions that were opened with it."""
     from agent_adapter.store.access import revoke_token
 
     by = reviewer_name(reviewer)
@@ -91,7 +93,7 @@ def revoke(
 
 
 async def make_token(store: Store, name: str, role: str, by: str) -> tuple[Row, str]:
-    """A new token's row and the token itself, which is kept nowhere."""
+    """Create a token; returns its row and its secret, which the store does not keep."""
     from agent_adapter.store.access import create_token, new_secret
 
     secret = new_secret()

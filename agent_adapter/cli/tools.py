@@ -1,8 +1,9 @@
-"""`agent-adapter tools`: look at the tools of a registry, try one, check all."""
+"""`agent-adapter tools`: list, show, call and check the tools of a registry."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at the tools of a registry, try one, check all of them.")
+app = typer.Typer(name="tools", help="List, show, call and check the tools of a registry.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool.", show_default=False)]
 
@@ -40,7 +41,7 @@ def list_(target: Target, as_json: AsJson = False) -> int:
 
 @app.command(epilog="Example: agent-adapter tools show shop:registry refund")
 def show(target: Target, name: Name, as_json: AsJson = False) -> int:
-    """Show one tool, with the schema that a model sees."""
+    """Show one tool and the schema that a model sees."""
     spec = load_registry(target).get(name)
     if as_json:
         print_json(_facts(spec) | {"schema": spec.json_schema()})
@@ -63,20 +64,18 @@ def call(
         list[str] | None,
         typer.Argument(
             metavar="[KEY=VALUE]...",
-            help="Arguments: JSON where it can be read as JSON, else text.",
+            help="Arguments; a value is JSON if it parses as JSON, else text.",
             show_default=False,
         ),
     ] = None,
     args: Annotated[
         str | None, typer.Option("--args", help="All arguments as one JSON object.")
     ] = None,
-    run: Annotated[
-        str | None, typer.Option("--run", help="The run that the call belongs to.")
-    ] = None,
+    run: Annotated[str | None, typer.Option("--run", help="The run of the call.")] = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run one call through the executor; a tool that needs a person waits in the inbox."""
+    """Call a tool through the executor; a call that needs approval waits in the inbox."""
     registry = load_registry(target)
     spec = registry.get(name)
     arguments = _arguments(pairs or [], args)
@@ -100,7 +99,7 @@ def resume(
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run an approved call, exactly as it was approved, once."""
+    """Run an approved call once, exactly as it was approved."""
     registry = load_registry(target)
 
     async def _work(opened: Store) -> Any:
@@ -115,14 +114,14 @@ def resume(
 
 @app.command(epilog="Example: agent-adapter tools check shop.py")
 def check(target: Target, as_json: AsJson = False) -> int:
-    """Check every tool's schema and targets, and export it to every installed framework."""
+    """Check the schema and targets of every tool, and export it to every installed framework."""
     from agent_adapter.cli.registry_check import check_registry
 
     registry = load_registry(target)
     findings = check_registry(registry)
     failed = any(finding.severity == "error" for finding in findings)
     if as_json:
-        listed = [finding.as_json() for finding in findings]
+        listed = [asdict(finding) for finding in findings]
         print_json({"tools": len(registry), "findings": listed})
         return FAILED if failed else OK
     out = console()
@@ -154,7 +153,7 @@ def _confirm(spec: ToolSpec) -> str:
     rules = {True: "always", False: "never"}
     if isinstance(spec.confirm, bool):
         return rules[spec.confirm]
-    return "when tainted" if spec.confirm == "tainted" else "a rule decides"
+    return "when tainted" if spec.confirm == "tainted" else "by a function"
 
 
 def _targets(spec: ToolSpec) -> str:
@@ -174,7 +173,7 @@ def _arguments(pairs: list[str], whole: str | None) -> dict[str, Any]:
                 f"the argument {pair!r} is not KEY=VALUE: write {pair}=…", code=USAGE
             )
         if key in arguments:
-            raise CommandError(f"the argument {key!r} is given twice: leave one out", code=USAGE)
+            raise CommandError(f"the argument {key!r} is given twice: omit one", code=USAGE)
         try:
             arguments[key] = json.loads(text)
         except json.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""`agent-adapter writes`: the switch that stops every write of a store."""
+"""`agent-adapter writes`: stop and allow all writes of a store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent_adapter.cli.output import console, plain, print_json
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Stop every write of a store, and let them run again.")
+app = typer.Typer(name="writes", help="Stop and allow all writes of a store.")
 
 
 @app.command(epilog='Example: agent-adapter writes stop --reason "wrong prices"')
@@ -20,7 +20,7 @@ def stop(
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Refuse every write that has not begun, in every process that uses the store."""
+    """Refuse every write that has not started, in every process that uses the store."""
     from agent_adapter.exec.upkeep import stop_writes
 
     who = reviewer_name(reviewer)
@@ -31,7 +31,7 @@ def stop(
 
 @app.command(epilog="Example: agent-adapter writes allow")
 def allow(reviewer: Reviewer = None, store: StoreUrl = None, as_json: AsJson = False) -> int:
-    """Let writes run again."""
+    """Allow writes again."""
     from agent_adapter.exec.upkeep import allow_writes
 
     who = reviewer_name(reviewer)
@@ -42,7 +42,7 @@ def allow(reviewer: Reviewer = None, store: StoreUrl = None, as_json: AsJson = F
 
 @app.command(epilog="Example: agent-adapter writes status")
 def status(store: StoreUrl = None, as_json: AsJson = False) -> int:
-    """Say whether writes are stopped, and why."""
+    """Show whether writes are stopped, and the reason."""
     from agent_adapter.exec.upkeep import stopped
 
     _say(with_store(store, stopped), as_json)
@@ -53,6 +53,6 @@ def _say(why: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"stopped": why is not None, "reason": why or None})
     elif why is None:
-        console().print("writes may run")
+        console().print("writes are allowed")
     else:
         console().print(plain(f"writes are stopped: {why or 'no reason given'}"), soft_wrap=True)

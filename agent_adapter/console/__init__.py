@@ -1,4 +1,4 @@
-"""The web console: where people approve, watch and repair."""
+"""The web console: people decide approvals, watch runs and resolve failures."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""What people do here, the same for pages and for the JSON API; each is attributed to a person."""
+"""The actions of the console, shared by pages and the JSON API; each is attributed to a person."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
 
 from agent_adapter.console.authentication import Person
 from agent_adapter.console.problems import Problem, refused
@@ -21,10 +23,12 @@ if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
 
 __all__ = [
-    "MOST_AT_ONCE",
+    "MAX_BULK",
+    "CommandResult",
+    "Verdict",
     "command_result",
     "decide",
-    "decide_alike",
+    "decide_several",
     "fork",
     "resolve",
     "resume_fork",
@@ -35,8 +39,26 @@ __all__ = [
 
 Verdict = Literal["approved", "denied"]
 
-MOST_AT_ONCE = 100
-"""Records that one word may decide."""
+MAX_BULK = 100
+"""The maximum number of records in one bulk decision."""
+
+
+class CommandResult(BaseModel):
+    """A command to a hub and its result; the other fields depend on the command.
+
+    A refused command has `error`, and the error's kind in `kind`.
+    """
+
+    id: str
+    kind: str
+    state: Literal["queued", "done", "refused"]
+    error: str | None = None
+    envelope_id: str | None = None
+    channel_id: str | None = None
+    writes: list[dict[str, Any]] | None = None
+    state_of_channel: str | None = None
+    reason: str | None = None
+    answer: str | None = None
 
 
 async def decide(
@@ -49,7 +71,7 @@ async def decide(
     reason: str | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> ApprovalRecord:
-    """The record with the person's word on it; `Problem` 404, 409 or 422 where it counts not."""
+    """Decide a record and return it; `Problem` 403, 404, 409 or 422 if the decision is refused."""
     person.check("approver")
     inbox = Inbox(settings.store, tenant=settings.tenant)
     if arguments is not None:
@@ -71,7 +93,7 @@ async def decide(
     return record
 
 
-async def decide_alike(
+async def decide_several(
     settings: Settings,
     person: Person,
     records: Sequence[tuple[str, Seen]],
@@ -79,21 +101,25 @@ async def decide_alike(
     *,
     reason: str | None = None,
 ) -> tuple[list[ApprovalRecord], list[str]]:
-    """One word on several records of the same tool with the same arguments.
+    """Decide several requests for the same tool with the same arguments.
 
-    Those decided, and a line for each that was not. `Problem` 422 for records that differ.
+    Returns the decided records, and one message for each that could not be decided. `Problem` 422
+    if the requests differ.
     """
     person.check("approver")
-    if not 0 < len(records) <= MOST_AT_ONCE:
-        raise Problem(422, "bulk", f"choose 1 to {MOST_AT_ONCE} records")
+    if not 0 < len(records) <= MAX_BULK:
+        raise Problem(422, "bulk", f"choose 1 to {MAX_BULK} requests")
     inbox = Inbox(settings.store, tenant=settings.tenant)
     try:
         found = [await inbox.get(id) for id, _ in records]
     except AgentAdapterError as exc:
         raise Problem(404, "not-found", f"{exc}; nothing was changed") from exc
+    # `shown` as well: equal digests could still look different to the person who decides.
     if len({(each.fingerprint, each.tool, each.digest, each.shown) for each in found}) != 1:
         raise Problem(
-            422, "bulk", "only calls of one tool with the same arguments can be decided together"
+            422,
+            "bulk",
+            "only requests for the same tool with the same arguments can be decided together",
         )
     decided, failed = [], []
     for id, seen in records:
@@ -113,7 +139,7 @@ async def resolve(
     result: Any = None,
     reason: str | None = None,
 ) -> Row:
-    """The person's word on a write in doubt; `Problem` 409 where it is not in doubt any more."""
+    """Record whether a write with unknown outcome happened; `Problem` 409 if it is not in doubt."""
     person.check("approver")
     row = await settings.store.read(lambda tx: tx.get("calls", call_key))
     if row is None or row["tenant"] != settings.tenant:
@@ -132,10 +158,10 @@ async def resolve(
 
 
 async def speakers(settings: Settings, person: Person, channel_id: str) -> list[str]:
-    """The people of a channel in whose name this person may speak.
+    """The human participants of a channel as whom this person may speak.
 
-    An approver speaks as the participant of the same name; an admin as any person, never as an
-    agent.
+    An approver speaks as the participant of the same name, an admin as any human participant, and
+    nobody as an agent.
     """
     if not person.may("approver"):
         return []
@@ -156,48 +182,50 @@ async def speakers(settings: Settings, person: Person, channel_id: str) -> list[
 async def speak(
     settings: Settings, person: Person, channel_id: str, *, sender: str, text: str, key: str = ""
 ) -> str:
-    """Ask the channel's hub to let `sender` say `text`; the id of the command.
+    """Ask the channel's hub to post `text` as `sender`, and return the command's id.
 
-    With the same `key` it is said once, however often it is asked for.
+    Requests with the same `key` post the text once.
     """
     person.check("approver")
     await _check_channel(settings, channel_id)
     if sender not in await speakers(settings, person, channel_id):
         raise Problem(403, "speaker", f"{person.name} may not speak as {sender!r} in this channel")
     if not text.strip():
-        raise Problem(422, "empty", "there is nothing to say")
+        raise Problem(422, "empty", "the message is empty")
     payload = {"channel_id": channel_id, "sender": sender, "text": text}
     if key:
+        # Keys of different people must not collide: one could suppress the other's message.
         payload["key"] = f"{person.reviewer}:{key}"
-    return await _queued(settings, person, "speak", payload)
+    return await _queue_command(settings, person, "speak", payload)
 
 
 async def fork(settings: Settings, person: Person, channel_id: str, *, at: str) -> str:
-    """Ask the channel's hub for a paused copy of it up to the envelope `at`; the command's id."""
+    """Ask the channel's hub for a paused fork at the envelope `at`; returns the command's id."""
     person.check("admin")
     await _check_channel(settings, channel_id)
-    return await _queued(settings, person, "fork", {"channel_id": channel_id, "at": at})
+    return await _queue_command(settings, person, "fork", {"channel_id": channel_id, "at": at})
 
 
 async def resume_fork(settings: Settings, person: Person, channel_id: str) -> str:
-    """Ask the hub to let a paused fork go on; the command's id."""
+    """Ask the channel's hub to resume a paused fork; returns the command's id."""
     person.check("admin")
     await _check_channel(settings, channel_id)
-    return await _queued(settings, person, "resume", {"channel_id": channel_id})
+    return await _queue_command(settings, person, "resume", {"channel_id": channel_id})
 
 
-async def command_result(settings: Settings, id: str) -> dict[str, Any]:
-    """What came of a command: `{"id", "state", …}`, `queued` while the hub has not looked at it."""
+async def command_result(settings: Settings, id: str) -> CommandResult:
+    """The state and result of a command to a hub."""
     row = await settings.store.read(lambda tx: tx.get("commands", id))
     if row is None:
         raise Problem(404, "not-found", f"no command {id}")
     await _check_channel(settings, json.loads(row["payload"]).get("channel_id", ""))
     answer = await settings.store.read(lambda tx: commands.result(tx, id))
-    return {"id": id, "kind": row["kind"], **(answer or {"state": "queued"})}
+    facts = {"id": id, "kind": row["kind"], **(answer or {"state": "queued"})}
+    return CommandResult.model_construct(**facts)
 
 
 def spec_of(settings: Settings, record: ApprovalRecord) -> ToolSpec | None:
-    """The tool that a record is about, if the registry has it as it was when that was asked."""
+    """The record's tool from the registry; `None` if it is missing or has changed since."""
     if settings.registry is None:
         return None
     spec = next((each for each in settings.registry if each.name == record.tool), None)
@@ -207,7 +235,10 @@ def spec_of(settings: Settings, record: ApprovalRecord) -> ToolSpec | None:
 async def _check_edits(
     settings: Settings, inbox: Inbox, id: str, arguments: Mapping[str, Any]
 ) -> None:
-    """Refuse edits that the tool would refuse; masked secrets are put back by the executor."""
+    """Refuse arguments that the tool would refuse.
+
+    Arguments with a masked secret are left to the executor, which alone can restore the secret.
+    """
     try:
         record = await inbox.get(id)
     except AgentAdapterError as exc:
@@ -227,6 +258,8 @@ async def _check_channel(settings: Settings, channel_id: str) -> None:
         raise Problem(404, "not-found", f"no channel {channel_id}")
 
 
-async def _queued(settings: Settings, person: Person, kind: str, payload: dict[str, Any]) -> str:
+async def _queue_command(
+    settings: Settings, person: Person, kind: str, payload: dict[str, Any]
+) -> str:
     by = person.reviewer
     return await settings.store.write(lambda tx: commands.queue(tx, kind, payload, by))

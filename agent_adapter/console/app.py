@@ -19,12 +19,13 @@ from agent_adapter.console import (
     approvals,
     channels,
     event_streams,
+    health,
     in_doubt,
     runs,
     sign_in,
     tools,
 )
-from agent_adapter.console.api import operations as api
+from agent_adapter.console.api import routes as api
 from agent_adapter.console.middleware import SecurityMiddleware
 from agent_adapter.console.pages import Console, console_of
 from agent_adapter.console.problems import Problem
@@ -51,23 +52,29 @@ def create_app(
     https: bool | None = None,
     requests_per_minute: int = 600,
 ) -> Starlette:
-    """The console over `store`, to be served by any ASGI server; everybody signs in first.
+    """The console over `store`, for any ASGI server; every page needs a sign-in.
 
-    `registry` gives schemas for forms and the page of tools. `tenant` is whose records are shown.
-    `hosts` are the host names it answers to. `trusted_proxy` lets people in whom a proxy names;
-    the server must then not rewrite the peer's address (uvicorn: `proxy_headers=False`).
-    `reviewer_keys` is a folder with `NAME.key` for each reviewer whose decisions are signed here.
-    `https` says whether browsers come over HTTPS; `None` takes each request's word. A session or
-    token may ask `requests_per_minute` times over time, and act a fifth as often.
+    Args:
+        store: the store to show.
+        registry: the tools, for the schemas of forms and for the tools page.
+        tenant: the tenant whose records are shown.
+        hosts: the host names that the console answers to.
+        trusted_proxy: a proxy that authenticates people. The server must not rewrite the peer's
+            address then (uvicorn: `proxy_headers=False`).
+        reviewer_keys: a folder with the signing key `NAME.key` of each reviewer who signs here.
+        https: whether browsers use HTTPS; `None` takes the scheme of each request.
+        requests_per_minute: the limit of each session and token; a fifth of it for actions.
 
     Raises:
-        AgentAdapterError: `reviewer_keys` is no folder, or `requests_per_minute` below 1.
+        AgentAdapterError: `reviewer_keys` is not a folder, or `requests_per_minute` is below 1.
     """
     keys = None if reviewer_keys is None else Path(reviewer_keys)
     if keys is not None and not keys.is_dir():
-        raise AgentAdapterError(f"reviewer_keys: {keys} is no folder; give one with NAME.key files")
+        raise AgentAdapterError(
+            f"reviewer_keys: {keys} is not a folder: create it, with a NAME.key for each reviewer"
+        )
     if requests_per_minute < 1:
-        raise AgentAdapterError(f"requests_per_minute is 1 or more, not {requests_per_minute}")
+        raise AgentAdapterError(f"requests_per_minute is {requests_per_minute}: give 1 or more")
     settings = Settings(
         store=store,
         registry=registry,
@@ -78,7 +85,7 @@ def create_app(
         https=https,
         per_minute=requests_per_minute,
     )
-    sections = (sign_in, approvals, runs, in_doubt, channels, tools, event_streams)
+    sections = (sign_in, approvals, runs, in_doubt, channels, tools, health, event_streams)
     app = Starlette(
         routes=[
             Mount("/static", StaticFiles(directory=_STATIC), name="static"),
@@ -97,22 +104,22 @@ def create_app(
 
 async def _http_problem(request: Request, exc: Exception) -> Response:
     status = exc.status_code if isinstance(exc, HTTPException) else 500
-    text = {404: "there is no such page", 405: "this page does not take that"}.get(status, str(exc))
+    text = {404: "page not found", 405: "method not allowed"}.get(status, str(exc))
     headers = getattr(exc, "headers", None)
-    return _refused(request, Problem(status, "http", text), headers)
+    return _problem(request, Problem(status, "http", text), headers)
 
 
 async def _store_problem(request: Request, exc: Exception) -> Response:
-    """What a store cannot look for is the sender's; what it cannot read is ours."""
+    """422 for a value that no store can look for, such as a NUL byte in an id; else 503."""
     theirs = "cannot be looked for" in str(exc)
     problem = Problem(422 if theirs else 503, "store-error", str(exc))
-    return _refused(request, problem)
+    return _problem(request, problem)
 
 
-def _refused(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:
+def _problem(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:
     if request.url.path.startswith("/api/"):
         response: Response = api.problem_response(problem)
     else:
-        response = console_of(request).refuse(request, problem)
+        response = console_of(request).render_problem(request, problem)
     response.headers.update(headers or {})
     return response

@@ -1,92 +1,97 @@
-"""The approvals inbox: what waits for a person, and their word on it."""
+"""The approvals pages: requests that wait for a person, and the forms that decide them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from agent_adapter.console import actions
-from agent_adapter.console.argument_form import Field, edited, fields_of
+from agent_adapter.console.argument_form import Field, fields_of, read_form
 from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, Form, action, page, see_other
+from agent_adapter.console.parameters import Parameters, Start, read_query
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
 from agent_adapter.store.approvals import Seen
 from agent_adapter.store.base import Transaction
 
-__all__ = ["LONG", "PAGE", "ROUTES", "waiting"]
+__all__ = ["PAGE_SIZE", "ROUTES", "ApprovalState", "list_pending"]
 
-PAGE = 25
-LONG = 8_000
-"""Characters of arguments that the list shows whole; more are decided on the record's own page."""
+PAGE_SIZE = 25
 
-STATES = ("pending", "approved", "denied", "taken", "expired", "all")
+# Nobody may approve what the list does not show: longer arguments are decided on the record's page.
+_MAX_LISTED = 8_000
+
+ApprovalState = Literal["pending", "approved", "denied", "taken", "expired"]
 
 
-async def waiting(console: Console) -> tuple[list[str], int]:
-    """The ids on the inbox's first page, and how many wait in all."""
+class _Query(Parameters):
+    state: ApprovalState | Literal["all"] = "pending"
+    after: Start = None
+
+
+async def list_pending(console: Console) -> tuple[list[str], int]:
+    """The ids on the first page of pending requests, and the number of all pending requests."""
     tenant = console.settings.tenant
 
     def op(tx: Transaction) -> tuple[list[str], int]:
         where = {"tenant": tenant, "state": "pending", "decide_by >=": tx.now}
-        rows = tx.select("approvals", where, order_by="created_at", limit=PAGE)
+        rows = tx.select("approvals", where, order_by="created_at", limit=PAGE_SIZE)
         return [row["id"] for row in rows], tx.count("approvals", where)
 
     return await console.store.read(op)
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    state = request.query_params.get("state", "pending")
-    if state not in STATES:
-        raise Problem(422, "state", f"no state {state!r}; there are {', '.join(STATES)}")
-    after = number_of(request, "after")
+    query = read_query(request, _Query)
+    state = query.state
     inbox = Inbox(console.store, tenant=console.settings.tenant)
     records = await inbox.list(
         None if state == "all" else state,
-        limit=PAGE + 1,
-        after=after,
+        limit=PAGE_SIZE + 1,
+        after=query.after,
         newest_first=state != "pending",
     )
-    more = records[PAGE - 1].created_at if len(records) > PAGE else None
-    records = records[:PAGE]
-    _, total = await waiting(console)
+    more = records[PAGE_SIZE - 1].created_at if len(records) > PAGE_SIZE else None
+    records = records[:PAGE_SIZE]
+    _, total = await list_pending(console)
     return console.render(
         request,
         "approvals.html",
         records=records,
-        alike=_alike(records) if state == "pending" else [],
+        identical=_identical(records) if state == "pending" else [],
         state=state,
-        states=STATES,
+        states=(*get_args(ApprovalState), "all"),
         more=more,
-        first_page=after is None,
+        first_page=query.after is None,
         total=total,
         now=await _now(console),
-        long=LONG,
+        max_listed=_MAX_LISTED,
     )
 
 
 async def _item(console: Console, request: Request, person: Person) -> Response:
-    """One record as an entry of the list, for pages that are open already."""
+    """One record as an item of the list; an open page adds it without a reload."""
     record = await _record(console, request)
     if record.state != "pending":
-        raise Problem(404, "not-found", "it does not wait any more")
+        raise Problem(404, "not-found", "the request is not pending any more")
     return console.render(
-        request, "_approval.html", record=record, now=await _now(console), long=LONG
+        request, "_approval.html", record=record, now=await _now(console), max_listed=_MAX_LISTED
     )
 
 
 async def _show(console: Console, request: Request, person: Person) -> Response:
     record = await _record(console, request)
-    return await _shown(console, request, record)
+    return await _render_record(console, request, record)
 
 
-async def _shown(
+async def _render_record(
     console: Console,
     request: Request,
     record: ApprovalRecord,
@@ -112,31 +117,27 @@ async def _shown(
 
 
 async def _decide(console: Console, request: Request, person: Person, form: Form) -> Response:
-    id = request.path_params["id"]
-    verdict = form.get("verdict")
-    if verdict not in ("approved", "denied"):
-        raise Problem(422, "verdict", "say approved or denied")
     record = await actions.decide(
         console.settings,
         person,
-        id,
-        "approved" if verdict == "approved" else "denied",
+        request.path_params["id"],
+        _verdict(form),
         seen=_seen(form),
         reason=form.get("reason"),
     )
     if not request.headers.get("hx-request"):
         return see_other("/approvals")
     if record.state != "pending":
-        return Response("")  # the page takes the entry away
+        return Response("")  # htmx replaces the item with nothing
     return console.render(
-        request, "_approval.html", record=record, now=await _now(console), long=LONG
+        request, "_approval.html", record=record, now=await _now(console), max_listed=_MAX_LISTED
     )
 
 
 async def _edit(console: Console, request: Request, person: Person, form: Form) -> Response:
     record = await _record(console, request)
     try:
-        arguments = _edited(console, record, form)
+        arguments = _form_arguments(console, record, form)
         await actions.decide(
             console.settings,
             person,
@@ -149,37 +150,44 @@ async def _edit(console: Console, request: Request, person: Person, form: Form) 
     except Problem as problem:
         if problem.status != 422:
             raise
-        return await _shown(console, request, record, problem=problem, sent=form)
+        return await _render_record(console, request, record, problem=problem, sent=form)
     return see_other(f"/approvals/{record.id}")
 
 
-async def _decide_alike(console: Console, request: Request, person: Person, form: Form) -> Response:
-    verdict = form.get("verdict")
-    if verdict not in ("approved", "denied"):
-        raise Problem(422, "verdict", "say approved or denied")
-    records = [_mark(text) for text in request.state.several]
-    decided, failed = await actions.decide_alike(
+async def _decide_several(
+    console: Console, request: Request, person: Person, form: Form
+) -> Response:
+    decided, failed = await actions.decide_several(
         console.settings,
         person,
-        records,
-        "approved" if verdict == "approved" else "denied",
+        [_seen_record(text) for text in request.state.records],
+        _verdict(form),
         reason=form.get("reason"),
     )
     if failed:
-        lines = f"{len(decided)} decided, {len(failed)} not: " + "; ".join(failed)
-        raise Problem(409, "stale", lines)
+        text = f"{len(decided)} decided, {len(failed)} not decided: " + "; ".join(failed)
+        raise Problem(409, "stale", text)
     return see_other("/approvals")
 
 
-def _edited(console: Console, record: ApprovalRecord, form: Form) -> dict[str, Any]:
+def _verdict(form: Form) -> actions.Verdict:
+    match form.get("verdict"):
+        case "approved":
+            return "approved"
+        case "denied":
+            return "denied"
+    raise Problem(422, "verdict", "verdict: approved or denied is required")
+
+
+def _form_arguments(console: Console, record: ApprovalRecord, form: Form) -> dict[str, Any]:
     if "raw" not in form:
-        return edited(record.arguments, _fields(console, record), form)
+        return read_form(record.arguments, _fields(console, record), form)
     try:
         arguments = json.loads(form["raw"])
     except (ValueError, RecursionError) as exc:
         raise Problem(422, "tool-args-invalid", f"the arguments are not JSON: {exc}") from exc
     if not isinstance(arguments, dict):
-        raise Problem(422, "tool-args-invalid", "the arguments are one JSON object")
+        raise Problem(422, "tool-args-invalid", "the arguments must be a JSON object")
     return arguments
 
 
@@ -188,8 +196,8 @@ def _fields(console: Console, record: ApprovalRecord) -> list[Field]:
     return fields_of(record.arguments, None if spec is None else spec.json_schema())
 
 
-def _alike(records: Sequence[ApprovalRecord]) -> list[list[ApprovalRecord]]:
-    """Records that ask for the same: what one word may decide."""
+def _identical(records: Sequence[ApprovalRecord]) -> list[list[ApprovalRecord]]:
+    """The groups of identical requests: each can be decided at once."""
     groups: dict[tuple[str, str, str], list[ApprovalRecord]] = {}
     for record in records:
         groups.setdefault((record.fingerprint, record.digest, record.shown), []).append(record)
@@ -205,7 +213,7 @@ async def _record(console: Console, request: Request) -> ApprovalRecord:
 
 
 def _taint_sources(tx: Transaction, record: ApprovalRecord) -> list[dict[str, Any]]:
-    """When each label came on the run or thread, and the call that brought it, where that shows."""
+    """Each taint label of the run and thread, with the time it was added."""
     scopes = [f"run:{record.run_id}"]
     row = tx.get("approvals", record.id)
     if record.thread_id is not None and row is not None:
@@ -224,11 +232,11 @@ async def _has_key(console: Console, request: Request) -> bool:
 
 def _seen(form: Form) -> Seen:
     if not form.get("digest") or not form.get("version"):
-        raise Problem(422, "seen", "the form does not say what was seen: load the page again")
+        raise Problem(422, "seen", "the form lacks digest or version: reload the page")
     return Seen(digest=form["digest"], version=form["version"])
 
 
-def _mark(text: str) -> tuple[str, Seen]:
+def _seen_record(text: str) -> tuple[str, Seen]:
     id, digest, version = [*text.split("|"), "", ""][:3]
     return id, _seen({"digest": digest, "version": version})
 
@@ -237,21 +245,9 @@ async def _now(console: Console) -> float:
     return await console.store.read(lambda tx: tx.now)
 
 
-def number_of(request: Request, name: str) -> float | None:
-    """A number in the query, if there is one."""
-    text = request.query_params.get(name, "")
-    try:
-        value = float(text) if text else None
-    except ValueError:
-        value = float("nan")
-    if value is not None and not abs(value) < 1e15:
-        raise Problem(422, "query", f"{name} is a number, not {text!r:.40}")
-    return value
-
-
 ROUTES: list[Route] = [
     page("/approvals", _list),
-    action("/approvals/alike", _decide_alike),
+    action("/approvals/alike", _decide_several),
     page("/approvals/{id}", _show),
     page("/approvals/{id}/item", _item),
     action("/approvals/{id}/decide", _decide),

@@ -1,7 +1,7 @@
-"""Arguments as a form: a field for each simple value, JSON text for what a form cannot carry.
+"""Arguments as a form: one field per argument, JSON text for structured values.
 
-A field that comes back as it was sent leaves its argument as it was, byte for byte: browsers
-rewrite line ends, and a number has many spellings.
+A field that comes back unchanged keeps its argument exactly as it was: browsers rewrite line ends,
+and a number has many spellings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent_adapter.console.problems import Problem
 from agent_adapter.exec.approval.request import visible
 from agent_adapter.exec.masking import has_mask
 
-__all__ = ["Field", "edited", "fields_of"]
+__all__ = ["Field", "fields_of", "read_form"]
 
 Kind = Literal["text", "long", "integer", "number", "boolean", "choice", "json", "masked"]
 
@@ -26,7 +26,7 @@ _INFINITE = (float("inf"), float("-inf"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One argument in the form: `text` is what its field shows; `optional` lets it be left out."""
+    """One field of the form: `text` is its content; an `optional` argument may be left out."""
 
     name: str
     kind: Kind
@@ -37,7 +37,7 @@ class Field:
 
 
 def fields_of(arguments: Mapping[str, Any], schema: Mapping[str, Any] | None = None) -> list[Field]:
-    """The form of some arguments: by the tool's schema, or else by the values' own types."""
+    """The fields for `arguments`, by the tool's schema or else by the values' types."""
     declared = dict((schema or {}).get("properties", {}))
     required = set((schema or {}).get("required", ()))
     names = [*arguments, *(name for name in declared if name not in arguments)]
@@ -52,22 +52,22 @@ def fields_of(arguments: Mapping[str, Any], schema: Mapping[str, Any] | None = N
     ]
 
 
-def edited(
+def read_form(
     arguments: Mapping[str, Any], fields: list[Field], form: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The arguments that a form sends back; `Problem` 422 names the field that cannot be read."""
-    made: dict[str, Any] = {}
+    """The arguments of a submitted form; `Problem` 422 names the first invalid field."""
+    read: dict[str, Any] = {}
     for field in fields:
         sent = form.get(f"arg:{field.name}")
         kept = arguments.get(field.name, _ABSENT)
         if sent is None or field.kind == "masked" or _lines(sent) == _lines(field.text):
             if kept is not _ABSENT:
-                made[field.name] = kept
+                read[field.name] = kept
         elif sent.strip() == "" and field.optional and field.kind not in ("text", "long"):
             continue
         else:
-            made[field.name] = _value(field, _lines(sent))
-    return made
+            read[field.name] = _value(field, _lines(sent))
+    return read
 
 
 def _field(name: str, value: Any, schema: Mapping[str, Any], *, optional: bool) -> Field:
@@ -91,10 +91,15 @@ def _kind(value: Any, schema: Mapping[str, Any]) -> Kind:
         return "choice"
     if value is _ABSENT:
         return _DECLARED.get(str(schema.get("type")), "json")
+    return _kind_of_value(value, schema)
+
+
+def _kind_of_value(value: Any, schema: Mapping[str, Any]) -> Kind:
+    # bool before int: a bool is an int in Python.
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
-        # A field for any number where the tool takes one.
+        # 5 for a parameter of type number may become 5.5.
         return "number" if schema.get("type") == "number" else "integer"
     if isinstance(value, float):
         return "number"
@@ -128,7 +133,7 @@ def _value(field: Field, sent: str) -> Any:
     except (ValueError, RecursionError) as exc:
         raise _unreadable(field, sent) from exc
     wanted = _TYPES.get(field.kind)
-    # A number that is too large for a float is read as infinity.
+    # json.loads reads a number that is too large for a float as infinity.
     if wanted is not None and (type(value) not in wanted or value in _INFINITE):
         raise _unreadable(field, sent)
     return value

@@ -1,4 +1,4 @@
-"""Who sends a request, and what they may do."""
+"""Authentication: who sends a request, and what they may do."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from agent_adapter.store.base import Transaction
 
 __all__ = ["Authenticator", "Person"]
 
-COOKIE = "agent_adapter_session"
-BEFORE = "agent_adapter_sign_in"
+SESSION_COOKIE = "agent_adapter_session"
+SIGN_IN_COOKIE = "agent_adapter_sign_in"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Somebody who may see the console; `via` says how they are known (`token`, `proxy`)."""
+    """Somebody who may use the console; `via` is how they are known (`token`, `proxy`)."""
 
     name: str
     role: str
@@ -39,76 +39,76 @@ class Person:
         return f"{self.via}:{self.name}"
 
     def may(self, role: str) -> bool:
-        """Whether the person has that role, or one above it."""
+        """Whether the person has that role or a higher one."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
     def check(self, role: str) -> None:
-        """`Problem` 403 unless the person may do what that role may."""
+        """Raise `Problem` 403 unless the person has that role or a higher one."""
         if not self.may(role):
             raise Problem(
                 403,
                 "role",
-                f"{self.name} is {self.role}; this is for people who are {role}: ask for a token"
+                f"{self.name} has the role {self.role}; this needs the role {role}: ask for a token"
                 " with that role",
             )
 
 
 class Authenticator:
-    """Lets people in, and tells who they are at every request."""
+    """Signs people in and out, and identifies the sender of each request."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._store = settings.store
-        self._before = secrets.token_bytes(32)
-        often = settings.per_minute
-        self._asked = TokenBucket(burst=max(1, often // 2), per_minute=often)
-        self._acted = TokenBucket(burst=max(1, often // 10), per_minute=often / 5)
-        self._tried = TokenBucket(burst=10, per_minute=10)
-        self._tried_all = TokenBucket(burst=100, per_minute=100)
+        self._sign_in_key = secrets.token_bytes(32)
+        per_minute = settings.per_minute
+        self._reads = TokenBucket(burst=max(1, per_minute // 2), per_minute=per_minute)
+        self._writes = TokenBucket(burst=max(1, per_minute // 10), per_minute=per_minute / 5)
+        self._attempts = TokenBucket(burst=10, per_minute=10)
+        self._all_attempts = TokenBucket(burst=100, per_minute=100)
 
-    async def who(self, request: Request) -> Person | None:
-        """The person behind the session cookie; `None` for nobody."""
-        secret = request.cookies.get(COOKIE)
+    async def authenticate(self, request: Request) -> Person | None:
+        """The person of the session cookie; `None` without a valid session."""
+        secret = request.cookies.get(SESSION_COOKIE)
         if not secret:
             return None
         session = await self._store.read(lambda tx: access.session_of(tx, secret))
-        if session is None or not self._still_vouched(request, session):
+        if session is None or not self._proxy_confirms(request, session):
             return None
-        _within(self._asked, session.id)
+        _take(self._reads, session.id)
         used: Session = session
         self._store.post(lambda tx: access.touch_session(tx, used))
         return Person(name=used.name, role=used.role, via=used.via, session=used)
 
-    async def bearer(self, request: Request) -> Person:
-        """The person behind an `Authorization: Bearer` header; cookies do not count here."""
+    async def authenticate_bearer(self, request: Request) -> Person:
+        """The holder of the token in `Authorization: Bearer`; `Problem` 401 without a valid one."""
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not secret:
             raise Problem(401, "auth-error", "send a token: Authorization: Bearer aat_…")
         token = await self._store.read(lambda tx: access.token_of(tx, secret.strip()))
         if token is None:
-            self._count_try(request)
-            raise Problem(401, "auth-error", "no such token, or it was revoked")
+            self._count_attempt(request)
+            raise Problem(401, "auth-error", "the token is unknown or revoked")
         self._store.post(lambda tx: access.touch_token(tx, token["id"]))
-        _within(self._asked if request.method == "GET" else self._acted, token["id"])
+        _take(self._reads if request.method == "GET" else self._writes, token["id"])
         return Person(name=token["name"], role=token["role"], via="token")
 
-    async def vouched(self, request: Request) -> tuple[Person, str] | None:
-        """A new session for whoever the trusted proxy names; `None` where it names nobody."""
-        name = self._named_by_proxy(request)
+    async def sign_in_by_proxy(self, request: Request) -> tuple[Person, str] | None:
+        """A new session and its secret for the person whom the trusted proxy names, if any."""
+        name = self._proxy_name(request)
         proxy = self._settings.proxy
         role = proxy.role_of(name) if proxy is not None and name is not None else None
         if name is None or role is None:
             return None
-        return await self._signed_in(name, role, "proxy", None)
+        return await self._new_session(name, role, "proxy", None)
 
     async def sign_in(self, request: Request, secret: str) -> tuple[Person, str]:
-        """A new session for the holder of a token, and the cookie's value."""
-        self._count_try(request)
+        """A new session and its secret for the holder of a token."""
+        self._count_attempt(request)
         token = await self._store.read(lambda tx: access.token_of(tx, secret.strip()))
         if token is None:
-            raise Problem(401, "auth-error", "no such token, or it was revoked")
-        self._tried.forget(_peer(request))
-        return await self._signed_in(token["name"], token["role"], "token", token["id"])
+            raise Problem(401, "auth-error", "the token is unknown or revoked")
+        self._attempts.forget(_peer(request))
+        return await self._new_session(token["name"], token["role"], "token", token["id"])
 
     async def sign_out(self, person: Person) -> None:
         """End the person's session."""
@@ -116,46 +116,50 @@ class Authenticator:
             session_id = person.session.id
             await self._store.write(lambda tx: access.end_session(tx, session_id))
 
-    def check_post(self, request: Request, person: Person, token: str) -> None:
-        """A form counts only from this console's own pages, with this session's mark."""
+    def check_csrf(self, request: Request, person: Person, token: str) -> None:
+        """Raise `Problem` 403 unless the form is from this console and carries the CSRF token."""
         self.check_origin(request)
         session = person.session
         if session is None or not hmac.compare_digest(token.encode(), session.csrf.encode()):
-            raise Problem(403, "csrf", "the form is not of this session: load the page again")
-        _within(self._acted, session.id)
+            raise Problem(403, "csrf", "This page is from an older session. Reload it.")
+        _take(self._writes, session.id)
 
     def check_origin(self, request: Request) -> None:
-        """`Problem` 403 for a form that another site sent."""
+        """Raise `Problem` 403 for a form that another site sent."""
         origin = request.headers.get("origin")
         if origin is None:
             same = request.headers.get("sec-fetch-site") == "same-origin"
         else:
             same = urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
         if not same:
-            raise Problem(403, "origin", "forms are taken from this console's own pages alone")
+            raise Problem(403, "origin", "This form was sent by another site; nothing was changed.")
 
-    def before(self, response: Response, request: Request) -> str:
-        """The mark of the sign-in form, tied to a cookie that the same answer sets."""
-        nonce = request.cookies.get(BEFORE) or secrets.token_urlsafe(16)
-        self._set(response, request, BEFORE, nonce, 3600)
-        return self._mark(nonce)
+    def new_sign_in_csrf(self, response: Response, request: Request) -> str:
+        """The CSRF token of the sign-in form, tied to a cookie that `response` sets.
 
-    def check_before(self, request: Request, mark: str) -> None:
-        """`Problem` 403 unless the sign-in form was served to this very browser."""
+        There is no session yet, so a cookie with a nonce takes its place: without it another site
+        could sign a person in as somebody else.
+        """
+        nonce = request.cookies.get(SIGN_IN_COOKIE) or secrets.token_urlsafe(16)
+        self._set_cookie(response, request, SIGN_IN_COOKIE, nonce, 3600)
+        return self._sign_in_csrf(nonce)
+
+    def check_sign_in_csrf(self, request: Request, token: str) -> None:
+        """Raise `Problem` 403 unless this browser got the sign-in form."""
         self.check_origin(request)
-        nonce = request.cookies.get(BEFORE, "")
-        if not nonce or not hmac.compare_digest(mark.encode(), self._mark(nonce).encode()):
-            raise Problem(403, "csrf", "the form is too old, or cookies are off: load it again")
+        nonce = request.cookies.get(SIGN_IN_COOKIE, "")
+        if not nonce or not hmac.compare_digest(token.encode(), self._sign_in_csrf(nonce).encode()):
+            raise Problem(403, "csrf", "This page is too old, or cookies are disabled. Reload it.")
 
-    def remember(self, response: Response, request: Request, secret: str) -> None:
+    def set_session_cookie(self, response: Response, request: Request, secret: str) -> None:
         """Give the browser its session."""
-        self._set(response, request, COOKIE, secret, int(access.ABSOLUTE_SECONDS))
+        self._set_cookie(response, request, SESSION_COOKIE, secret, int(access.ABSOLUTE_SECONDS))
 
-    def forget(self, response: Response) -> None:
-        """Take the session's cookie away."""
-        response.delete_cookie(COOKIE, path="/")
+    def delete_session_cookie(self, response: Response) -> None:
+        """Take the session from the browser."""
+        response.delete_cookie(SESSION_COOKIE, path="/")
 
-    async def _signed_in(
+    async def _new_session(
         self, name: str, role: str, via: str, token_id: str | None
     ) -> tuple[Person, str]:
         secret, csrf = access.new_secret("ses"), secrets.token_urlsafe(24)
@@ -168,31 +172,33 @@ class Authenticator:
         session = await self._store.write(op)
         return Person(name=name, role=role, via=via, session=session), secret
 
-    def _still_vouched(self, request: Request, session: Session) -> bool:
-        """A session that a proxy vouched for lasts while the proxy names the same person."""
+    def _proxy_confirms(self, request: Request, session: Session) -> bool:
+        """Whether the proxy that signed the person in still names them, with the same role."""
         if session.via != "proxy":
             return True
         proxy = self._settings.proxy
-        named = self._named_by_proxy(request)
+        named = self._proxy_name(request)
         if proxy is None or named != session.name:
             return False
         return proxy.role_of(session.name) == session.role
 
-    def _named_by_proxy(self, request: Request) -> str | None:
+    def _proxy_name(self, request: Request) -> str | None:
         proxy = self._settings.proxy
         if proxy is None or _peer(request) not in proxy.peers:
             return None
         names = request.headers.getlist(proxy.header)
+        # A second header of that name could come from the client: then neither is believed.
         return names[0] if len(names) == 1 and is_name(names[0]) else None
 
-    def _count_try(self, request: Request) -> None:
-        _within(self._tried_all, "")
-        _within(self._tried, _peer(request))
+    def _count_attempt(self, request: Request) -> None:
+        # For all callers together as well: guesses could come from many addresses.
+        _take(self._all_attempts, "")
+        _take(self._attempts, _peer(request))
 
-    def _mark(self, nonce: str) -> str:
-        return hmac.new(self._before, nonce.encode(), hashlib.sha256).hexdigest()
+    def _sign_in_csrf(self, nonce: str) -> str:
+        return hmac.new(self._sign_in_key, nonce.encode(), hashlib.sha256).hexdigest()
 
-    def _set(
+    def _set_cookie(
         self, response: Response, request: Request, name: str, value: str, seconds: int
     ) -> None:
         https = self._settings.https
@@ -202,8 +208,8 @@ class Authenticator:
         )
 
 
-def _within(rates: TokenBucket, key: str) -> None:
-    seconds = rates.wait(key)
+def _take(bucket: TokenBucket, key: str) -> None:
+    seconds = bucket.wait(key)
     if seconds:
         raise Problem(429, "too-many", f"too many requests: try again in {seconds:.0f} s")
 

@@ -1,19 +1,22 @@
-"""Channels: what was said, whose turn it is, the graph, and a person's word in them."""
+"""The channel pages: transcript, current turn, graph, and forms to speak and to fork."""
 
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from markupsafe import Markup
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from agent_adapter.console import actions
 from agent_adapter.console.authentication import Person
-from agent_adapter.console.graph_svg import drawn
+from agent_adapter.console.graph_svg import graph_svg
 from agent_adapter.console.pages import Console, Form, action, page, see_other
+from agent_adapter.console.parameters import EntryNumber, Parameters, read_query
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.flow.graph import TransitionGraph
@@ -21,6 +24,7 @@ from agent_adapter.flow.picture import Picture, picture_of
 from agent_adapter.network.channels.log import read_from
 from agent_adapter.network.channels.reports import (
     ONGOING,
+    ChannelLine,
     ChannelReport,
     LogLine,
     list_lines,
@@ -31,28 +35,48 @@ from agent_adapter.network.channels.reports import (
 from agent_adapter.network.channels.snapshot import channel_row
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["LINES", "ROUTES", "lines_of", "log_of", "report"]
+__all__ = ["ROUTES", "ChannelStates", "channel_lines", "channel_report", "log_page"]
 
-PAGE = 50
-LINES = 100
+_LISTED = 50
+_LOG_PAGE = 100
+
+ChannelStates = Literal["open", "closed", "all"]
+_STATES: dict[ChannelStates, Sequence[str] | None] = {
+    "open": ONGOING,
+    "closed": ("closed", "expired"),
+    "all": None,
+}
+
+
+class _ListQuery(Parameters):
+    state: ChannelStates = "open"
+
+
+class _ShowQuery(Parameters):
+    command: str | None = None
+
+
+class _NewerQuery(Parameters):
+    since: EntryNumber = 0
+
+
+class _EarlierQuery(Parameters):
+    before: Annotated[EntryNumber, Field(ge=1)] = 1
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    state = request.query_params.get("state", "open")
-    states = {"open": ONGOING, "closed": ("closed", "expired"), "all": None}
-    if state not in states:
-        raise Problem(422, "state", f"no state {state!r}; there are {', '.join(states)}")
-    lines = await lines_of(console, states[state], PAGE)
-    return console.render(request, "channels.html", lines=lines, state=state, states=list(states))
+    state = read_query(request, _ListQuery).state
+    lines = await channel_lines(console, state, _LISTED)
+    return console.render(request, "channels.html", lines=lines, state=state, states=list(_STATES))
 
 
 async def _show(console: Console, request: Request, person: Person) -> Response:
     channel_id = request.path_params["id"]
-    found = await report(console, channel_id)
-    lines = await log_of(console, channel_id, newest=LINES)
-    row, names, expectations, served = await console.store.read(lambda tx: _around(tx, channel_id))
+    command = read_query(request, _ShowQuery).command
+    found = await channel_report(console, channel_id)
+    lines = await log_page(console, channel_id)
+    row, names, expectations, served = await console.store.read(lambda tx: _facts(tx, channel_id))
     picture = await _picture(console, row, names)
-    command = request.query_params.get("command")
     return console.render(
         request,
         "channel.html",
@@ -62,7 +86,7 @@ async def _show(console: Console, request: Request, person: Person) -> Response:
         last=lines[-1].seq if lines else 0,
         text_line=text_line,
         picture=picture,
-        svg=None if picture is None else Markup(drawn(picture, _lit(row, found))),  # noqa: S704
+        svg=None if picture is None else Markup(graph_svg(picture, _current(row, found))),  # noqa: S704  # escapes its texts itself
         rules=[] if picture is None else _rules(picture),
         expectations=expectations,
         speakers=await actions.speakers(console.settings, person, channel_id),
@@ -73,11 +97,11 @@ async def _show(console: Console, request: Request, person: Person) -> Response:
 
 
 async def _log(console: Console, request: Request, person: Person) -> Response:
-    """Entries after `since`, for a page that is open already."""
+    """The entries after `since`; an open page adds them without a reload."""
     channel_id = request.path_params["id"]
-    await report(console, channel_id)
-    since = _whole(request, "since")
-    lines = await log_of(console, channel_id, since=since)
+    since = read_query(request, _NewerQuery).since
+    await channel_report(console, channel_id)
+    lines = await log_page(console, channel_id, since=since)
     return console.render(
         request,
         "_log.html",
@@ -89,12 +113,12 @@ async def _log(console: Console, request: Request, person: Person) -> Response:
 
 
 async def _earlier(console: Console, request: Request, person: Person) -> Response:
-    """The page of a log before an entry: nothing that was said is out of reach."""
+    """The page of the log before an entry."""
     channel_id = request.path_params["id"]
-    await report(console, channel_id)
-    before = max(1, _whole(request, "before"))
-    first = max(0, before - 1 - LINES)
-    lines = await log_of(console, channel_id, since=first, until=before - 1) if before > 1 else []
+    before = read_query(request, _EarlierQuery).before
+    await channel_report(console, channel_id)
+    first = max(0, before - 1 - _LOG_PAGE)
+    lines = await log_page(console, channel_id, since=first, until=before - 1) if before > 1 else []
     return console.render(
         request,
         "log.html",
@@ -115,27 +139,27 @@ async def _speak(console: Console, request: Request, person: Person, form: Form)
         text=form.get("text", "").replace("\r\n", "\n"),
         key=form.get("key", ""),
     )
-    return see_other(f"/channels/{channel_id}?command={id}#said")
+    return see_other(f"/channels/{channel_id}?command={id}#command")
 
 
 async def _fork(console: Console, request: Request, person: Person, form: Form) -> Response:
     channel_id = request.path_params["id"]
     id = await actions.fork(console.settings, person, channel_id, at=form.get("at", "").strip())
-    return see_other(f"/channels/{channel_id}?command={id}#said")
+    return see_other(f"/channels/{channel_id}?command={id}#command")
 
 
 async def _resume(console: Console, request: Request, person: Person, form: Form) -> Response:
     channel_id = request.path_params["id"]
     id = await actions.resume_fork(console.settings, person, channel_id)
-    return see_other(f"/channels/{channel_id}?command={id}#said")
+    return see_other(f"/channels/{channel_id}?command={id}#command")
 
 
-async def lines_of(console: Console, states: Any, limit: int) -> list[Any]:
-    """Channels of this tenant, the newest first."""
+async def channel_lines(console: Console, states: ChannelStates, limit: int) -> list[ChannelLine]:
+    """The tenant's channels, newest first."""
     tenant = console.settings.tenant
 
-    def op(tx: Transaction) -> list[Any]:
-        lines = list_lines(tx, states, limit)
+    def op(tx: Transaction) -> list[ChannelLine]:
+        lines = list_lines(tx, _STATES[states], limit)
         rows = {line.channel_id: tx.get("channels", line.channel_id) for line in lines}
         return [
             line for line in lines if ((rows[line.channel_id] or {}).get("tenant") or "") == tenant
@@ -144,8 +168,8 @@ async def lines_of(console: Console, states: Any, limit: int) -> list[Any]:
     return await console.store.read(op)
 
 
-async def report(console: Console, channel_id: str) -> ChannelReport:
-    """All about a channel but its log; `Problem` 404 for none."""
+async def channel_report(console: Console, channel_id: str) -> ChannelReport:
+    """A channel without its log; `Problem` 404 if it does not exist."""
     tenant = console.settings.tenant
 
     def op(tx: Transaction) -> ChannelReport | None:
@@ -160,21 +184,20 @@ async def report(console: Console, channel_id: str) -> ChannelReport:
     return found
 
 
-async def log_of(
+async def log_page(
     console: Console,
     channel_id: str,
     *,
-    newest: int = LINES,
     since: int | None = None,
     until: int | None = None,
 ) -> list[LogLine]:
-    """A page of a channel's log, oldest first: the newest entries, or those after `since`."""
+    """One page of a channel's log, oldest first: the newest entries, or those after `since`."""
 
     def op(tx: Transaction) -> list[LogLine]:
         if since is None:
-            return log_lines(tx, channel_id, newest=newest)
+            return log_lines(tx, channel_id, newest=_LOG_PAGE)
         names = _names(tx, channel_id)
-        limit = LINES if until is None else min(LINES, until - since)
+        limit = _LOG_PAGE if until is None else min(_LOG_PAGE, until - since)
         return [
             LogLine(seq=seq, sender=names.get(each.sender_id, each.sender_id), envelope=each)
             for seq, each in read_from(tx, channel_id, since, max(1, limit))
@@ -188,7 +211,7 @@ def _names(tx: Transaction, channel_id: str) -> dict[str, str]:
     return {each["agent_id"]: each["name"] or each["agent_id"] for each in members}
 
 
-def _around(
+def _facts(
     tx: Transaction, channel_id: str
 ) -> tuple[Row, dict[str, str], list[dict[str, Any]], bool]:
     row = channel_row(tx, channel_id)
@@ -207,7 +230,7 @@ def _around(
     return row, names, expectations, served
 
 
-def _lit(row: Row, found: ChannelReport) -> str | None:
+def _current(row: Row, found: ChannelReport) -> str | None:
     current: str | None = row["expected"] if found.line.state in ONGOING else None
     return current
 
@@ -218,7 +241,7 @@ async def _picture(console: Console, row: Row, names: dict[str, str]) -> Picture
     graph = await console.store.read(lambda tx: tx.get("graphs", row["graph_hash"]))
     try:
         return None if graph is None else picture_of(TransitionGraph.loads(graph["data"]), names)
-    except AgentAdapterError:  # parts that only the hub's own program has registered
+    except AgentAdapterError:  # the graph uses targets that only the hub's process registered
         return None
 
 
@@ -228,13 +251,6 @@ def _rules(picture: Picture) -> list[dict[str, str]]:
         {"source": labels[each.source], "target": labels[each.target], "when": each.label}
         for each in picture.arrows
     ]
-
-
-def _whole(request: Request, name: str) -> int:
-    text = request.query_params.get(name, "0")
-    if not (text.isascii() and text.isdigit()) or len(text) > 15:
-        raise Problem(422, "query", f"{name} is a whole number, not {text!r:.40}")
-    return int(text)
 
 
 ROUTES: list[Route] = [

@@ -1,4 +1,4 @@
-"""Server-sent events: pages that are open learn what has changed, and fetch it themselves."""
+"""Server-sent events: an open page learns that something changed, and fetches it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent_adapter.console.approvals import waiting
+from agent_adapter.console.approvals import list_pending
 from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, page
 from agent_adapter.console.problems import Problem
@@ -23,8 +23,15 @@ from agent_adapter.store.base import Row, Transaction
 __all__ = ["MAX_STREAMS", "POLL_SECONDS", "ROUTES"]
 
 POLL_SECONDS = 0.7
+"""How often a stream reads the store."""
+
+# Browsers reconnect, and the new request is authenticated again.
 _STREAM_SECONDS = 600.0
+_CHECK_SECONDS = 15
+
 MAX_STREAMS = 8
+"""The maximum number of open streams of one session."""
+
 _open: Counter[str] = Counter()
 
 
@@ -33,34 +40,34 @@ async def _inbox(console: Console, request: Request, person: Person) -> Response
 
     async def events() -> AsyncIterator[dict[str, str]]:
         known: set[str] | None = None
-        told = -1
-        async for _ in _beats(console, request):
-            ids, total = await waiting(console)
-            if known is None or set(ids) != known or total != told:
+        sent_total = -1
+        async for _ in _ticks(console, request):
+            ids, total = await list_pending(console)
+            if known is None or set(ids) != known or total != sent_total:
                 added = [id for id in ids if known is not None and id not in known]
                 removed = sorted((known or set()) - set(ids))
                 data: dict[str, Any] = {"added": added, "removed": removed, "total": total}
                 if known is None:
                     data["ids"] = ids
                 yield {"event": "change", "data": json.dumps(data)}
-                known, told = set(ids), total
+                known, sent_total = set(ids), total
 
     return _stream(person, events())
 
 
 async def _channel(console: Console, request: Request, person: Person) -> Response:
-    """`change` events: `{"entries": n, "state": …, "expected": …, "turn": …}`, at a change."""
+    """`change` events: `{"entries": n, "state": …, "expected": …, "turn": …}`."""
     channel_id = request.path_params["id"]
     row = await console.store.read(lambda tx: channel_row(tx, channel_id))
     if (row["tenant"] or "") != console.settings.tenant:
         raise Problem(404, "not-found", f"no channel {channel_id}")
 
     async def events() -> AsyncIterator[dict[str, str]]:
-        told: tuple[Any, ...] = ()
-        async for _ in _beats(console, request):
+        sent: tuple[Any, ...] = ()
+        async for _ in _ticks(console, request):
             row, turn = await console.store.read(lambda tx: _with_turn(tx, channel_id))
-            if (row["revision"], turn) != told:
-                told = (row["revision"], turn)
+            if (row["revision"], turn) != sent:
+                sent = (row["revision"], turn)
                 data = {"entries": row["seq"], "state": row["state"], "expected": row["expected"]}
                 yield {"event": "change", "data": json.dumps(data | {"turn": turn})}
 
@@ -68,30 +75,37 @@ async def _channel(console: Console, request: Request, person: Person) -> Respon
 
 
 def _with_turn(tx: Transaction, channel_id: str) -> tuple[Row, str]:
-    """The channel's row, and how its latest turn stands: parking one changes nothing else."""
+    """The channel's row and the state of its latest turn.
+
+    The turn is needed too: parking one does not change the channel's revision.
+    """
     row = channel_row(tx, channel_id)
     turn = tx.get("turns", row["turn_id"]) if row["turn_id"] is not None else None
     return row, "" if turn is None else f"{turn['turn_id']} {turn['state']} {turn['attempt']}"
 
 
-async def _beats(console: Console, request: Request) -> AsyncIterator[None]:
-    """One after the other, while the session stands; browsers come back when the stream ends."""
+async def _ticks(console: Console, request: Request) -> AsyncIterator[None]:
+    """One item per poll, until the stream is old or the session has ended."""
     loop = asyncio.get_running_loop()
     until = loop.time() + _STREAM_SECONDS
-    looked_at = loop.time()
+    checked_at = loop.time()
     while loop.time() < until:
         yield
         await asyncio.sleep(POLL_SECONDS)
-        if loop.time() - looked_at > 15:
-            looked_at = loop.time()
-            if await console.authenticator.who(request) is None:
+        if loop.time() - checked_at > _CHECK_SECONDS:
+            checked_at = loop.time()
+            if await console.authenticator.authenticate(request) is None:
                 return
 
 
 def _stream(person: Person, events: AsyncIterator[dict[str, str]]) -> Response:
     key = person.session.id if person.session is not None else person.name
     if _open[key] >= MAX_STREAMS:
-        raise Problem(429, "too-many", f"{MAX_STREAMS} pages are open already")
+        raise Problem(
+            429,
+            "too-many",
+            f"too many open pages (at most {MAX_STREAMS}): close one and reload this page",
+        )
 
     async def counted() -> AsyncIterator[dict[str, str]]:
         _open[key] += 1

@@ -1,4 +1,7 @@
-"""A channel's graph as SVG, drawn here: layers from the first speaker down, the current one lit."""
+"""A channel's graph as SVG: layers from the first speaker down, the current speaker highlighted.
+
+Made here, without a library or a script, so that the content security policy stays strict.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from html import escape
 from agent_adapter.exec.approval.request import visible
 from agent_adapter.flow.picture import Arrow, Node, Picture
 
-__all__ = ["drawn"]
+__all__ = ["graph_svg"]
 
 _WIDTH, _HEIGHT = 150, 40
 _ACROSS, _DOWN = 40, 56
@@ -28,15 +31,15 @@ class _Box:
         return self.x + _WIDTH / 2
 
 
-def drawn(picture: Picture, current: str | None = None, *, title: str = "Who speaks next") -> str:
-    """The picture as one `<svg>` element, inert: no script, no style of its own.
+def graph_svg(picture: Picture, current: str | None = None, *, title: str = "Speakers") -> str:
+    """The picture as one `<svg>` element without scripts and styles; its texts are escaped.
 
-    `current` is the id of the participant whose turn it is.
+    `current` is the id of the current speaker.
     """
     boxes, width, height = _placed(picture)
     lit = "" if current is None else _name_of(picture, current)
     described = f"{len(picture.nodes)} nodes, {len(picture.arrows)} rules"
-    described += f"; it is the turn of {lit}" if lit else ""
+    described += f"; current speaker: {lit}" if lit else ""
     parts = [
         f'<svg class="graph" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
         f' height="{height:.0f}" role="img" aria-labelledby="graph-title graph-about">',
@@ -69,7 +72,7 @@ def _placed(picture: Picture) -> tuple[dict[str, _Box], float, float]:
 
 
 def _layers(picture: Picture) -> list[list[Node]]:
-    """Nodes by their distance from the start; what nothing leads to comes first, ends last."""
+    """The nodes by distance from the start; ends are last, unreachable nodes in the last layer."""
     depth: dict[str, int] = {}
     leads: dict[str, list[str]] = {}
     for arrow in picture.arrows:
@@ -115,16 +118,20 @@ def _arrow(arrow: Arrow, boxes: dict[str, _Box], number: int) -> str:
         return f'<path class="{kind}" d="{path}" marker-end="url(#tip)"/>'
     source = boxes[arrow.source]
     path, x, y = _curve(source, target, number)
-    mark = arrow.label.partition(".")[0] if arrow.label[:1].isdigit() else ""
-    said = f'<text class="mark" x="{x:.1f}" y="{y:.1f}">{_text(mark)}</text>' if mark else ""
+    number_text = arrow.label.partition(".")[0] if arrow.label[:1].isdigit() else ""
+    label = f'<text class="mark" x="{x:.1f}" y="{y:.1f}">{_text(number_text)}</text>'
+    shown = label if number_text else ""
     return (
         f"<g><title>{_text(arrow.label or 'then')}</title>"
-        f'<path class="{kind}" d="{path}" marker-end="url(#tip)"/>{said}</g>'
+        f'<path class="{kind}" d="{path}" marker-end="url(#tip)"/>{shown}</g>'
     )
 
 
 def _curve(source: _Box, target: _Box, number: int) -> tuple[str, float, float]:
-    """The path from one box to another, and where its mark goes; several are drawn apart."""
+    """The path between two boxes, and the position of its label.
+
+    `number` moves parallel arrows apart.
+    """
     aside = (number % 5 - 2) * 9
     if source is target:
         x, y = source.x + _WIDTH, source.y + _HEIGHT / 2
@@ -160,7 +167,7 @@ def _name_of(picture: Picture, agent_id: str) -> str:
 
 
 def _short(label: str) -> str:
-    """What fits into a box; the whole is its tooltip, and in the list of rules."""
+    """The part of a label that fits into a box; its tooltip has the whole text."""
     line = " ".join(label.split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 

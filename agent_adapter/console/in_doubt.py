@@ -1,4 +1,4 @@
-"""Writes whose end nobody knows, and a person's word on each."""
+"""The page of writes with unknown outcome, and the form that resolves one."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from agent_adapter.console.problems import Problem
 from agent_adapter.store import doubt, ledger
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["MOST", "ROUTES", "in_doubt"]
+__all__ = ["ROUTES", "list_in_doubt"]
 
-MOST = 100
+_LISTED = 100
 
 
-async def in_doubt(console: Console) -> tuple[list[dict[str, Any]], int]:
-    """The oldest writes in doubt, with their arguments as text, and how many there are."""
+async def list_in_doubt(console: Console) -> tuple[list[dict[str, Any]], int]:
+    """The oldest writes with unknown outcome, with their arguments as text, and the total."""
     tenant = console.settings.tenant
 
     def op(tx: Transaction) -> tuple[list[dict[str, Any]], int]:
         rows = doubt.in_doubt(tx, tenant)
-        return [_with_arguments(tx, row) for row in rows[:MOST]], len(rows)
+        return [_with_arguments(tx, row) for row in rows[:_LISTED]], len(rows)
 
     return await console.store.read(op)
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    calls, total = await in_doubt(console)
+    calls, total = await list_in_doubt(console)
     return console.render(request, "in_doubt.html", calls=calls, total=total)
 
 
 async def _resolve(console: Console, request: Request, person: Person, form: Form) -> Response:
     answer = form.get("answer")
     if answer not in ("done", "not-done"):
-        raise Problem(422, "answer", "say what the other side shows: done or not done")
+        raise Problem(422, "answer", "answer: choose whether the call happened")
     if not form.get("reason", "").strip():
-        raise Problem(422, "reason", "say how you know: a reason is kept with the answer")
+        raise Problem(422, "reason", "reason: say how you know")
     text = form.get("result", "").strip()
     if text and answer == "not-done":
-        raise Problem(422, "result", "a call that was not done has no result: leave it empty")
+        raise Problem(422, "result", "result: a call that did not happen has none")
     await actions.resolve(
         console.settings,
         person,
@@ -58,7 +58,7 @@ async def _resolve(console: Console, request: Request, person: Person, form: For
 
 
 def _value(text: str) -> Any:
-    """JSON where it can be read as JSON, else the text itself."""
+    """`text` as JSON if it is JSON, else as text."""
     if not text:
         return None
     try:
@@ -69,7 +69,7 @@ def _value(text: str) -> Any:
 
 def _with_arguments(tx: Transaction, row: Row) -> dict[str, Any]:
     data = ledger.payload(tx, row["arguments"])
-    known = "begun by a process that died" if row["state"] == "open" else f"ended {row['ending']}"
+    known = "started by a process that died" if row["state"] == "open" else f"ended {row['ending']}"
     text = "(erased)" if data is None else data.decode("utf-8", "backslashreplace")
     return {**row, "text": text, "known": known}
 

@@ -1,4 +1,4 @@
-"""What every request passes first: the host it names, its size, and headers on every answer."""
+"""Checks before every request, and security headers on every response."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 __all__ = ["BODY_LIMIT", "SecurityMiddleware", "host_of"]
 
 BODY_LIMIT = 2 * 1024 * 1024
-"""Bytes of a request's body, at most."""
+"""The maximum size of a request's body, in bytes."""
 
 _POLICY = "; ".join(
     (
@@ -37,7 +37,7 @@ _HEADERS = {
 
 
 def host_of(header: str) -> str:
-    """The name in a `Host` header, lower case and without its port."""
+    """The host name in a `Host` header, in lower case and without the port."""
     name = header.strip().lower()
     if name.startswith("["):
         return name.partition("]")[0] + "]"
@@ -45,7 +45,11 @@ def host_of(header: str) -> str:
 
 
 class SecurityMiddleware:
-    """Refuses foreign host names (DNS rebinding) and bodies that are too large."""
+    """Refuses unknown host names and large bodies, and adds security headers.
+
+    The host name is checked because of DNS rebinding: a foreign site may resolve its own name to
+    this machine, and browsers then treat its pages as this origin.
+    """
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str], https: bool | None) -> None:
         self._app = app
@@ -53,7 +57,7 @@ class SecurityMiddleware:
         self._https = https
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -70,20 +74,20 @@ class SecurityMiddleware:
                     headers["strict-transport-security"] = "max-age=31536000"
             await send(message)
 
-        refusal = self._refusal(Headers(scope=scope))
-        if refusal is not None:
-            await refusal(scope, receive, with_headers)
-            return
-        await self._app(scope, receive, with_headers)
+        problem = self._problem(Headers(scope=scope))
+        await (problem or self._app)(scope, receive, with_headers)
 
-    def _refusal(self, headers: Headers) -> PlainTextResponse | None:
+    def _problem(self, headers: Headers) -> PlainTextResponse | None:
         host = host_of(headers.get("host", ""))
         if host not in self._hosts:
-            text = f"this console does not answer to the host name {host!r}\n"
+            text = f"unknown host name {host!r}: allow it with hosts=… or --name\n"
             return PlainTextResponse(text, status_code=421)
         if "transfer-encoding" in headers:
-            return PlainTextResponse("send the body with its length\n", status_code=411)
+            # A chunked body has no length to check before it is read.
+            return PlainTextResponse("send a content-length header\n", status_code=411)
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > BODY_LIMIT:
-            return PlainTextResponse(f"at most {BODY_LIMIT} bytes\n", status_code=413)
+            return PlainTextResponse(
+                f"the body may have at most {BODY_LIMIT} bytes\n", status_code=413
+            )
         return None

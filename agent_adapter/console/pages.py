@@ -1,4 +1,4 @@
-"""Serving pages: templates whose every value is shown inert, and handlers that know the person."""
+"""Routes for pages and forms, and the templates that show every value inert."""
 
 from __future__ import annotations
 
@@ -21,17 +21,27 @@ from agent_adapter.console.settings import Settings
 from agent_adapter.core.errors import AgentAdapterError, NotFoundError
 from agent_adapter.exec.approval.request import visible
 
-__all__ = ["Console", "Form", "action", "local_path", "page", "see_other"]
+__all__ = [
+    "Console",
+    "Form",
+    "action",
+    "console_of",
+    "content_type",
+    "form_of",
+    "local_path",
+    "page",
+    "see_other",
+]
 
 Form = dict[str, str]
 
 _FOLDER = Path(__file__).parent
 _PREVIEW = 2_000
-_MOST_FIELDS = 1_000
+_MAX_FIELDS = 1_000
 
 
 class Console:
-    """What the handlers of one application share."""
+    """The settings, store, authenticator and templates of one application."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -42,7 +52,7 @@ class Console:
     def render(
         self, request: Request, template: str, *, status: int = 200, **values: Any
     ) -> HTMLResponse:
-        """A page, or a part of one, as an answer."""
+        """Render a page, or a part of one."""
         person: Person | None = getattr(request.state, "person", None)
         shared = {
             "request": request,
@@ -51,11 +61,11 @@ class Console:
             "path": request.url.path,
         }
         text = self._templates.get_template(template).render(shared | values)
-        # A lone surrogate cannot be sent; it was made visible wherever it is text.
+        # UTF-8 cannot carry lone surrogates; in text they are visible escapes already.
         return HTMLResponse(text.encode("utf-8", "replace").decode(), status_code=status)
 
-    def refuse(self, request: Request, problem: Problem) -> HTMLResponse:
-        """The page, or the line for a part of a page, that says what is wrong."""
+    def render_problem(self, request: Request, problem: Problem) -> HTMLResponse:
+        """Render the page that explains a problem."""
         return self.render(request, "problem.html", status=problem.status, problem=problem)
 
 
@@ -70,80 +80,90 @@ ActionHandler = Callable[[Console, Request, Person, Form], Awaitable[Response]]
 
 
 def page(path: str, handler: PageHandler, *, role: str = "viewer") -> Route:
-    """A route for people who are signed in; others are asked to sign in first."""
+    """A route for people with a session; others are redirected to the sign-in page."""
 
     async def endpoint(request: Request) -> Response:
         console = console_of(request)
         try:
-            person = await console.authenticator.who(request)
+            person = await console.authenticator.authenticate(request)
             secret = None
             if person is None:
-                vouched = await console.authenticator.vouched(request)
-                if vouched is None:
-                    return _ask_to_sign_in(request)
-                person, secret = vouched
+                signed_in = await console.authenticator.sign_in_by_proxy(request)
+                if signed_in is None:
+                    return _redirect_to_sign_in(request)
+                person, secret = signed_in
             request.state.person = person
             person.check(role)
             response = await handler(console, request, person)
             if secret is not None:
-                console.authenticator.remember(response, request, secret)
+                console.authenticator.set_session_cookie(response, request, secret)
             return response
         except Problem as problem:
-            return console.refuse(request, problem)
+            return console.render_problem(request, problem)
         except NotFoundError as exc:
-            return console.refuse(request, Problem(404, exc.kind, str(exc)))
+            return console.render_problem(request, Problem(404, exc.kind, str(exc)))
 
     return Route(path, endpoint, methods=["GET"], name=path)
 
 
 def action(path: str, handler: ActionHandler, *, role: str = "approver") -> Route:
-    """A route for forms: of this console's own pages, of the person's own session."""
+    """A route for forms of this console's own pages, sent with the session's CSRF token."""
 
     async def endpoint(request: Request) -> Response:
         console = console_of(request)
         try:
-            person = await console.authenticator.who(request)
+            person = await console.authenticator.authenticate(request)
             if person is None:
-                raise Problem(401, "auth-error", "sign in first; nothing was changed")
+                raise Problem(
+                    401, "auth-error", "You are signed out; nothing was changed. Sign in again."
+                )
             request.state.person = person
+            # Before the body is read: another site's form costs nothing.
             console.authenticator.check_origin(request)
             form = await form_of(request)
-            console.authenticator.check_post(request, person, form.get("csrf", ""))
+            console.authenticator.check_csrf(request, person, form.get("csrf", ""))
             person.check(role)
             return await handler(console, request, person, form)
         except Problem as problem:
-            return console.refuse(request, problem)
+            return console.render_problem(request, problem)
         except AgentAdapterError as exc:
-            return console.refuse(request, Problem(422, exc.kind, str(exc)))
+            return console.render_problem(request, Problem(422, exc.kind, str(exc)))
 
     return Route(path, endpoint, methods=["POST"], name=f"POST {path}")
 
 
 async def form_of(request: Request) -> Form:
-    """The text fields of a form; of several with one name the last."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/x-www-form-urlencoded":
-        raise Problem(415, "form", "send a form (application/x-www-form-urlencoded)")
+    """The text fields of a form; the last one if several have the same name."""
+    if content_type(request) != "application/x-www-form-urlencoded":
+        raise Problem(
+            415, "form", "send a form with content-type: application/x-www-form-urlencoded"
+        )
     try:
-        form = await request.form(max_fields=_MOST_FIELDS)
-        request.state.several = form.getlist("record")
+        form = await request.form(max_fields=_MAX_FIELDS)
+        request.state.records = form.getlist("record")
         return {name: value for name, value in form.items() if isinstance(value, str)}
     except Exception as exc:
-        raise Problem(400, "form", "the form cannot be read") from exc
+        raise Problem(400, "form", "the form is not readable") from exc
+
+
+def content_type(request: Request) -> str:
+    """The media type of the body, without parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def see_other(path: str) -> RedirectResponse:
-    """After a form, a page to look at."""
+    """Redirect to a page after a form, so that a reload does not send the form again."""
     return RedirectResponse(path, status_code=303)
 
 
 def local_path(text: str) -> str:
-    """A path of this site to go on to; `/` for anything else."""
+    """`text` if it is a path of this site, else `/`."""
+    # Browsers read `//host` and `/\\host` as another site.
     ours = text.startswith("/") and not text.startswith(("//", "/\\"))
     return text if ours and text.isprintable() and "\\" not in text else "/"
 
 
-def _ask_to_sign_in(request: Request) -> Response:
+def _redirect_to_sign_in(request: Request) -> Response:
     if request.headers.get("hx-request"):
         return Response(status_code=401, headers={"HX-Refresh": "true"})
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -157,7 +177,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        # Whatever a template shows is made visible before it is escaped.
+        # Runs before autoescape: hidden characters become visible escapes in every template.
         finalize=_shown,
     )
     made.filters |= {
@@ -196,7 +216,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _pretty(value: Any) -> str:
-    """JSON for reading: what is JSON text or bytes is laid out, anything else is shown as it is."""
+    """JSON text, JSON bytes or a JSON value, indented; anything else unchanged."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "backslashreplace")
     if isinstance(value, str):

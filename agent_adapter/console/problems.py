@@ -1,4 +1,4 @@
-"""What is wrong with a request, as the person or program that sent it is told."""
+"""Errors of requests, as people and programs see them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Problem", "refused"]
 
 
 class Problem(Exception):
-    """A request that is not done: an HTTP status, a stable kind, and what to do about it."""
+    """A refused request: an HTTP status, a stable kind, and a message with the fix."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(status, kind, message)
@@ -17,14 +17,14 @@ class Problem(Exception):
         self.message = message
 
     def __str__(self) -> str:
-        """The message alone."""
+        """The message."""
         return self.message
 
 
-def refused(refusal: Refusal, *, open_states: tuple[str, ...] = ("pending", "")) -> Problem:
-    """The store's refusal as a problem: 404 for nothing there, 409 for come too late."""
+def refused(refusal: Refusal) -> Problem:
+    """The problem for a refused decision: 404 without a record, 409 for a stale one, else 403."""
     message = f"{refusal.reason}; nothing was changed"
-    if refusal.stale or refusal.state not in open_states:
+    if refusal.stale or refusal.state not in ("pending", ""):
         return Problem(409, "stale", message)
     if refusal.state == "":
         return Problem(404, "not-found", message)

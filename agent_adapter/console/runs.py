@@ -1,41 +1,44 @@
-"""Runs: a list with filters, one run as a timeline, one call whole."""
+"""The runs pages: a list with filters, one run as a timeline, and one call."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent_adapter.console.approvals import number_of
 from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, page, see_other
+from agent_adapter.console.parameters import Parameters, Start, read_query
 from agent_adapter.console.problems import Problem
+from agent_adapter.console.row_types import CallRow
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec import ledger
 from agent_adapter.store import ledger as chain
 from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["CHECKED_AT_ONCE", "ENDINGS", "ROUTES", "Step", "call_of", "line_of", "steps_of"]
+__all__ = ["ROUTES", "Ending", "Step", "call_report", "run_line", "run_page", "steps"]
 
-PAGE = 50
-CALLS = 100
-CHECKED_AT_ONCE = 1_000
-"""A chain of up to so many entries is checked with its page; a longer one when asked for."""
+_RUNS_LISTED = 50
+_CALLS_LISTED = 100
 
-ENDINGS = ("ok", "no-effect", "failed", "unknown", "aborted")
-_TOLD = ("approval-requested", "approval-decided", "resolved", "late-outcome")
+# Longer chains are verified by a second request, so that the page itself is fast.
+_VERIFIED_WITH_PAGE = 1_000
+
+Ending = Literal["ok", "no-effect", "failed", "unknown", "aborted"]
+_NOTED_KINDS = ("approval-requested", "approval-decided", "resolved", "late-outcome")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One call in a timeline, with what was said about it; texts are whole."""
+    """One call in a timeline with the ledger's notes about it; texts are not shortened."""
 
-    row: Row
+    row: CallRow
     arguments: str
     result: str
     tries: int
@@ -43,38 +46,43 @@ class Step:
     live: bool
 
 
+class _ListQuery(Parameters):
+    run: str = ""
+    tool: str | None = None
+    who: str | None = None
+    ending: Ending | None = None
+    start: Start = None
+
+
+class _ShowQuery(Parameters):
+    start: Start = None
+
+
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    asked = {name: request.query_params.get(name, "").strip() for name in ("tool", "ending", "who")}
-    run = request.query_params.get("run", "").strip()
-    if run:
-        return see_other(f"/runs/{_quoted(run)}")
-    if asked["ending"] not in ("", *ENDINGS):
-        raise Problem(422, "ending", f"no ending {asked['ending']!r}")
-    start = number_of(request, "start")
-    tenant = console.settings.tenant
-    lines, more = await console.store.read(
-        lambda tx: queries.runs(
-            tx,
-            tenant,
-            limit=PAGE,
-            start=start,
-            tool=asked["tool"] or None,
-            principal=asked["who"] or None,
-            ending=asked["ending"] or None,
-        )
+    query = read_query(request, _ListQuery)
+    if query.run:
+        return see_other(f"/runs/{quote(query.run, safe='')}")
+    lines, more = await run_page(
+        console,
+        limit=_RUNS_LISTED,
+        start=query.start,
+        tool=query.tool,
+        principal=query.who,
+        ending=query.ending,
     )
+    filters = query.model_dump(include={"tool", "ending", "who"})
     return console.render(
-        request, "runs.html", lines=lines, more=more, asked=asked, endings=ENDINGS
+        request, "runs.html", lines=lines, more=more, filters=filters, endings=get_args(Ending)
     )
 
 
 async def _show(console: Console, request: Request, person: Person) -> Response:
     run_id = request.path_params["id"]
-    start = number_of(request, "start")
-    line = await line_of(console, run_id)
-    steps, more = await steps_of(console, run_id, start, CALLS)
+    start = read_query(request, _ShowQuery).start
+    line = await run_line(console, run_id)
+    found, more = await steps(console, run_id, start, _CALLS_LISTED)
     refusals = await console.store.read(lambda tx: _refusals(tx, run_id)) if start is None else []
-    report = await _report(console, run_id) if line.entries <= CHECKED_AT_ONCE else None
+    report = await _report(console, run_id) if line.entries <= _VERIFIED_WITH_PAGE else None
     labels = await console.store.read(
         lambda tx: tx.select("taints", {"scope": f"run:{run_id}"}, order_by="at", limit=50)
     )
@@ -82,7 +90,7 @@ async def _show(console: Console, request: Request, person: Person) -> Response:
         request,
         "run.html",
         line=line,
-        steps=steps,
+        steps=found,
         more=more,
         first_page=start is None,
         refusals=refusals,
@@ -92,9 +100,9 @@ async def _show(console: Console, request: Request, person: Person) -> Response:
 
 
 async def _chain(console: Console, request: Request, person: Person) -> Response:
-    """Whether the chain is whole: a page of its own, or a part of the run's."""
+    """The verification of a run's chain: a page, or with htmx a part of the run's page."""
     run_id = request.path_params["id"]
-    line = await line_of(console, run_id)
+    line = await run_line(console, run_id)
     report = await _report(console, run_id)
     part = request.headers.get("hx-request")
     template = "_chain.html" if part else "chain.html"
@@ -102,7 +110,7 @@ async def _chain(console: Console, request: Request, person: Person) -> Response
 
 
 async def _call(console: Console, request: Request, person: Person) -> Response:
-    report = await call_of(console, request.path_params["key"])
+    report = await call_report(console, request.path_params["key"])
     entries = [_entry(row) for row in report.entries]
     return console.render(
         request,
@@ -115,8 +123,31 @@ async def _call(console: Console, request: Request, person: Person) -> Response:
     )
 
 
-async def line_of(console: Console, run_id: str) -> queries.RunLine:
-    """The run's line; `Problem` 404 for none."""
+async def run_page(
+    console: Console,
+    *,
+    limit: int,
+    start: float | None,
+    tool: str | None,
+    principal: str | None,
+    ending: Ending | None,
+) -> tuple[list[queries.RunLine], float | None]:
+    """One page of the tenant's runs, newest first, and the `start` of the next page."""
+    return await console.store.read(
+        lambda tx: queries.runs(
+            tx,
+            console.settings.tenant,
+            limit=limit,
+            start=start,
+            tool=tool,
+            principal=principal,
+            ending=ending,
+        )
+    )
+
+
+async def run_line(console: Console, run_id: str) -> queries.RunLine:
+    """One run; `Problem` 404 if it does not exist."""
     tenant = console.settings.tenant
     line = await console.store.read(lambda tx: queries.run_line(tx, run_id, tenant))
     if line is None:
@@ -124,10 +155,10 @@ async def line_of(console: Console, run_id: str) -> queries.RunLine:
     return line
 
 
-async def steps_of(
+async def steps(
     console: Console, run_id: str, start: float | None, limit: int
 ) -> tuple[list[Step], float | None]:
-    """A page of a run's timeline, and where the next one begins."""
+    """One page of a run's timeline, and the `start` of the next page."""
     tenant = console.settings.tenant
 
     def op(tx: Transaction) -> tuple[list[Step], float | None]:
@@ -138,8 +169,8 @@ async def steps_of(
     return await console.store.read(op)
 
 
-async def call_of(console: Console, call_key: str) -> queries.CallReport:
-    """The call whole; `Problem` 404 for none."""
+async def call_report(console: Console, call_key: str) -> queries.CallReport:
+    """One call with its ledger entries; `Problem` 404 if it does not exist."""
     tenant = console.settings.tenant
     report = await console.store.read(lambda tx: queries.call_report(tx, call_key, tenant))
     if report is None:
@@ -161,7 +192,7 @@ def _step(tx: Transaction, row: Row, notes: tuple[dict[str, Any], ...]) -> Step:
         arguments=_arguments_text(row, chain.payload(tx, row["arguments"])),
         result=_result_text(row, chain.payload(tx, row["result"])),
         tries=tries,
-        notes=tuple(note for note in notes if note["kind"] in _TOLD),
+        notes=tuple(note for note in notes if note["kind"] in _NOTED_KINDS),
         live=row["state"] == "open" and tx.is_live(row["owner_id"]),
     )
 
@@ -176,9 +207,9 @@ def _notes(tx: Transaction, rows: list[Row]) -> dict[str, tuple[dict[str, Any], 
 
 
 def _refusals(tx: Transaction, run_id: str) -> list[dict[str, Any]]:
-    """Calls of the run that were stopped before they began."""
+    """The calls of the run that were refused before they started."""
     where = {"run_id": run_id, "kind": "refused"}
-    return [_entry(row) for row in tx.select("ledger", where, order_by="seq", limit=CALLS)]
+    return [_entry(row) for row in tx.select("ledger", where, order_by="seq", limit=_CALLS_LISTED)]
 
 
 def _entry(row: Row) -> dict[str, Any]:
@@ -197,16 +228,16 @@ def _entry(row: Row) -> dict[str, Any]:
 
 
 def _arguments_text(row: Row, data: bytes | None) -> str:
-    return "(erased)" if data is None else _laid_out(data)
+    return "(erased)" if data is None else _indented(data)
 
 
 def _result_text(row: Row, data: bytes | None) -> str:
     if data is None:
         return "(erased)" if row["result"] is not None else ""
-    return _laid_out(data.partition(b"\n")[2])
+    return _indented(data.partition(b"\n")[2])
 
 
-def _laid_out(data: bytes) -> str:
+def _indented(data: bytes) -> str:
     text = data.decode("utf-8", "backslashreplace")
     if len(text) > 200_000:
         return text
@@ -214,12 +245,6 @@ def _laid_out(data: bytes) -> str:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
         return text
-
-
-def _quoted(text: str) -> str:
-    from urllib.parse import quote
-
-    return quote(text, safe="")
 
 
 ROUTES: list[Route] = [

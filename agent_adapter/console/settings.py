@@ -1,4 +1,4 @@
-"""What a console is set up with."""
+"""The settings of a console."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 __all__ = ["LOOPBACK", "Settings", "TrustedProxy", "is_name"]
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-"""The names under which a browser on the same machine reaches the console."""
+"""The host names of the same machine."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustedProxy:
-    """A proxy in front of the console that has already asked people who they are.
+    """A proxy in front of the console that authenticates people.
 
     Attributes:
-        peers: the addresses that the proxy connects from; from any other the header is ignored.
-        header: the header in which it puts the name.
+        peers: the addresses of the proxy; the header is ignored from any other address.
+        header: the header with the person's name.
         roles: the role of each name.
-        role: the role of every other name; `None` lets nobody else in.
+        role: the role of every other name; `None` refuses them.
     """
 
     peers: Collection[str]
@@ -43,15 +43,15 @@ class TrustedProxy:
     def __post_init__(self) -> None:
         if isinstance(self.peers, str) or not self.peers:
             raise AgentAdapterError(
-                "TrustedProxy.peers lists the proxy's addresses, such as ['127.0.0.1']: whoever"
-                " else sends the header must not be believed"
+                "TrustedProxy.peers needs the proxy's addresses, such as ['127.0.0.1']: the header"
+                " from any other address could be forged"
             )
         for role in (*self.roles.values(), *([self.role] if self.role is not None else [])):
             if role not in ROLES:
                 raise AgentAdapterError(f"no role {role!r}; there are {', '.join(ROLES)}")
 
     def role_of(self, name: str) -> str | None:
-        """What somebody of that name may do; `None` for nothing."""
+        """The role of that name; `None` if it may not sign in."""
         return self.roles.get(name, self.role)
 
 
@@ -69,7 +69,7 @@ class Settings:
     per_minute: int
 
     def key_of(self, name: str) -> ReviewerKey | None:
-        """The key that signs for the reviewer of that name; `None` where there is none."""
+        """The signing key of that reviewer; `None` if there is none."""
         if self.keys is None or not is_name(name):
             return None
         file = self.keys / f"{name}.key"
@@ -77,5 +77,5 @@ class Settings:
 
 
 def is_name(text: str) -> bool:
-    """Whether it can be the name of a person here."""
+    """Whether `text` is a valid name of a person."""
     return _NAME.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""Signing in and out."""
+"""The pages to sign in and out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["ROUTES"]
 
 
 async def _form(request: Request) -> Response:
-    return _asked(request, request.query_params.get("next", "/"))
+    return _render(request, request.query_params.get("next", "/"))
 
 
 async def _sign_in(request: Request) -> Response:
@@ -31,19 +31,19 @@ async def _sign_in(request: Request) -> Response:
     form: Form = {}
     try:
         form = await form_of(request)
-        console.authenticator.check_before(request, form.get("mark", ""))
+        console.authenticator.check_sign_in_csrf(request, form.get("csrf", ""))
         _, secret = await console.authenticator.sign_in(request, form.get("token", ""))
     except Problem as problem:
-        return _asked(request, form.get("next", "/"), problem)
+        return _render(request, form.get("next", "/"), problem)
     response = see_other(local_path(form.get("next", "/")))
-    console.authenticator.remember(response, request, secret)
+    console.authenticator.set_session_cookie(response, request, secret)
     return response
 
 
 async def _sign_out(console: Console, request: Request, person: Person, form: Form) -> Response:
     await console.authenticator.sign_out(person)
     response = see_other("/sign-in")
-    console.authenticator.forget(response)
+    console.authenticator.delete_session_cookie(response)
     return response
 
 
@@ -51,17 +51,18 @@ async def _home(console: Console, request: Request, person: Person) -> Response:
     return see_other("/approvals")
 
 
-def _asked(request: Request, then: str, problem: Problem | None = None) -> Response:
+def _render(request: Request, next_path: str, problem: Problem | None = None) -> Response:
     console = console_of(request)
-    # The mark depends on the cookie that the answer sets, so the answer is made twice.
+    # The token is part of the page and its cookie part of the headers: the cookie is set on a
+    # response that exists before the page, and copied.
     blank = Response()
-    mark = console.authenticator.before(blank, request)
+    csrf = console.authenticator.new_sign_in_csrf(blank, request)
     response = console.render(
         request,
         "sign_in.html",
         status=200 if problem is None else problem.status,
-        mark=mark,
-        then=local_path(then),
+        sign_in_csrf=csrf,
+        next_path=local_path(next_path),
         problem=problem,
     )
     for name, value in blank.raw_headers:

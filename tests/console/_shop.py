@@ -87,7 +87,7 @@ class ShopConsole:
         """A browser in which somebody is signed in."""
         return Browser(self.client(), await self.token(name, role))
 
-    async def marks(self) -> list[str]:
+    async def seen_records(self) -> list[str]:
         """What a form says of each record that waits."""
         found = await aa.Inbox(self.store).list()
         return [f"{each.id}|{each.digest}|{each.version}" for each in found]
@@ -103,8 +103,8 @@ class Browser:
     def __init__(self, client: TestClient, token: str) -> None:
         self.client = client
         self.token = token
-        mark = field(client.get("/sign-in").text, "mark")
-        data = {"mark": mark, "token": token, "next": "/approvals"}
+        csrf = field(client.get("/sign-in").text, "csrf")
+        data = {"csrf": csrf, "token": token, "next": "/approvals"}
         answer = client.post("/sign-in", data=data, headers={"origin": ORIGIN})
         assert answer.status_code == 303, answer.text
         self.csrf = field(client.get("/approvals").text, "csrf")

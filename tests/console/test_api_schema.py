@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 schemathesis = pytest.importorskip("schemathesis")
 
-from agent_adapter.console.api.openapi import document  # noqa: E402  # as above
+from agent_adapter.console.api.openapi import openapi_document  # noqa: E402  # as above
 from agent_adapter.console.api.operations import OPERATIONS  # noqa: E402  # after the package
 from agent_adapter.store.memory import MemoryStore  # noqa: E402  # as above
 from tests.console._shop import ShopConsole  # noqa: E402  # as above
@@ -38,7 +38,7 @@ def scene() -> Iterator[Scene]:
 
 
 def _schema() -> Any:
-    return schemathesis.openapi.from_dict(document(OPERATIONS))
+    return schemathesis.openapi.from_dict(openapi_document(OPERATIONS))
 
 
 schema = _schema()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_adapter.console.argument_form import edited, fields_of
-from agent_adapter.console.graph_svg import drawn
+from agent_adapter.console.argument_form import fields_of, read_form
+from agent_adapter.console.graph_svg import graph_svg
 from agent_adapter.console.pages import local_path
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.rate import TokenBucket
@@ -36,8 +36,8 @@ def test_a_form_that_nobody_touched_changes_nothing(arguments: dict[str, Any]) -
     """Whatever the arguments are, and however a browser writes line ends."""
     fields = fields_of(arguments)
     form = {f"arg:{each.name}": each.text.replace("\n", "\r\n") for each in fields}
-    assert edited(arguments, fields, form) == arguments
-    assert edited(arguments, fields, {}) == arguments
+    assert read_form(arguments, fields, form) == arguments
+    assert read_form(arguments, fields, {}) == arguments
 
 
 def test_a_secret_is_no_field() -> None:
@@ -45,14 +45,14 @@ def test_a_secret_is_no_field() -> None:
     masked = {"key": {"$secret": "ab"}, "n": 1}
     fields = fields_of(masked)
     assert fields[0].kind == "masked"
-    assert edited(masked, fields, {"arg:key": "mine", "arg:n": "2"}) == {**masked, "n": 2}
+    assert read_form(masked, fields, {"arg:key": "mine", "arg:n": "2"}) == {**masked, "n": 2}
 
 
 def test_an_optional_argument_can_be_left_out_and_added() -> None:
     """By an empty field, and by a filled one."""
     schema = {"properties": {"n": {"type": "integer"}, "m": {"type": "integer"}}, "required": []}
     fields = fields_of({"n": 1}, schema)
-    assert edited({"n": 1}, fields, {"arg:n": "", "arg:m": "7"}) == {"m": 7}
+    assert read_form({"n": 1}, fields, {"arg:n": "", "arg:m": "7"}) == {"m": 7}
 
 
 @pytest.mark.parametrize("sent", ["x", "1e999", "[1", "Infinity"])
@@ -60,7 +60,7 @@ def test_a_number_that_is_none_is_named(sent: str) -> None:
     """With its field."""
     fields = fields_of({"price": 1.5})
     with pytest.raises(Problem, match=r"price: .* is not a number"):
-        edited({"price": 1.5}, fields, {"arg:price": sent})
+        read_form({"price": 1.5}, fields, {"arg:price": sent})
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
@@ -71,7 +71,7 @@ def test_a_drawing_is_well_formed_and_lights_one_node(size: int) -> None:
         Transition(FromSpeaker(a), AgentTarget(b)) for a in ids[:6] for b in (ids[0], ids[-1], a)
     ]
     graph = TransitionGraph(ids[0], [*rules, Transition(Always(), RoundRobinTarget())], max_turns=3)
-    text = drawn(picture_of(graph, {}), ids[-1])
+    text = graph_svg(picture_of(graph, {}), ids[-1])
     root = ElementTree.fromstring(text)
     lit = [each for each in root.iter("g") if "current" in each.get("class", "")]
     assert len(lit) == 1 and "\u202e" not in text

@@ -45,7 +45,9 @@ async def test_a_page_asks_to_sign_in(shop: ShopConsole, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", FORMS)
-async def test_a_form_needs_a_session_a_mark_and_this_origin(shop: ShopConsole, path: str) -> None:
+async def test_a_form_needs_session_token_and_origin(
+    shop: ShopConsole, path: str
+) -> None:
     """Without one of them it is refused before anything is read."""
     browser = await shop.browser("ada", "admin")
     other = await shop.browser("eve", "admin")
@@ -63,7 +65,7 @@ async def test_a_viewer_cannot_act_by_any_form(shop: ShopConsole, path: str) -> 
     browser = await shop.browser("vic", "viewer")
     answer = browser.post(path, {"verdict": "approved", "answer": "done"})
     assert answer.status_code == 403
-    assert "vic is viewer" in answer.text
+    assert "vic has the role viewer" in answer.text
 
 
 async def test_a_viewer_is_shown_no_buttons(shop: ShopConsole) -> None:
@@ -121,8 +123,8 @@ async def test_the_session_cookie_is_kept_from_scripts_and_sites(shop: ShopConso
     token = await shop.token("kim", "approver")
     for base, secure in ((ORIGIN, False), ("https://localhost", True)):
         client = shop.client(base_url=base)
-        mark = field(client.get("/sign-in").text, "mark")
-        data = {"mark": mark, "token": token}
+        csrf = field(client.get("/sign-in").text, "csrf")
+        data = {"csrf": csrf, "token": token}
         cookie = client.post("/sign-in", data=data, headers={"origin": base}).headers["set-cookie"]
         assert "HttpOnly" in cookie and "samesite=strict" in cookie.lower()
         assert ("Secure" in cookie) is secure
@@ -136,12 +138,12 @@ async def test_the_store_holds_no_token_and_no_session(shop: ShopConsole) -> Non
     assert not any(secret in str(row) for row in rows for secret in secrets)
 
 
-async def test_signing_in_needs_the_forms_own_mark(shop: ShopConsole) -> None:
+async def test_signing_in_needs_the_forms_own_csrf_token(shop: ShopConsole) -> None:
     """Nobody is signed in by another site's form."""
     token = await shop.token("kim", "approver")
     client = shop.client()
-    mark = field(client.get("/sign-in").text, "mark")
-    sent = {"token": token, "mark": mark}
+    csrf = field(client.get("/sign-in").text, "csrf")
+    sent = {"token": token, "csrf": csrf}
     assert client.post("/sign-in", data=sent).status_code == 403
     assert client.post("/sign-in", data=sent, headers={"origin": "http://evil"}).status_code == 403
     other = shop.client()
@@ -152,8 +154,8 @@ async def test_signing_in_needs_the_forms_own_mark(shop: ShopConsole) -> None:
 async def test_signing_in_leads_nowhere_else(shop: ShopConsole, then: str) -> None:
     """The way back is a path of this console."""
     token, client = await shop.token("kim", "approver"), shop.client()
-    mark = field(client.get("/sign-in").text, "mark")
-    sent = {"token": token, "mark": mark, "next": then}
+    csrf = field(client.get("/sign-in").text, "csrf")
+    sent = {"token": token, "csrf": csrf, "next": then}
     answer = client.post("/sign-in", data=sent, headers={"origin": ORIGIN})
     assert answer.headers["location"] == "/"
 
@@ -197,8 +199,8 @@ async def test_a_session_ends_when_it_is_idle_and_after_half_a_day(tmp_path: obj
 async def test_guessing_tokens_is_slowed_down(shop: ShopConsole) -> None:
     """Ten tries, then one every six seconds, for the page and for the API together."""
     client = shop.client()
-    mark = field(client.get("/sign-in").text, "mark")
-    sent = {"token": "aat_wrong", "mark": mark}
+    csrf = field(client.get("/sign-in").text, "csrf")
+    sent = {"token": "aat_wrong", "csrf": csrf}
     codes = [
         client.post("/sign-in", data=sent, headers={"origin": ORIGIN}).status_code
         for _ in range(12)

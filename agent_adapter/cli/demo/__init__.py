@@ -1,4 +1,4 @@
-"""`agent-adapter demo`: the main story, on real frameworks, with no key and no network."""
+"""`agent-adapter demo`: two real frameworks share one registry, without keys and network."""
 
 from __future__ import annotations
 
@@ -13,51 +13,55 @@ import typer
 from agent_adapter.cli.exit_codes import OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, reviewer_name, with_store
 
-__all__ = ["command"]
+__all__ = ["app"]
 
 _SHOP = "agent_adapter.cli.demo.shop:registry"
 
 
+app = typer.Typer()
+
+
+@app.command("demo", epilog="Example: agent-adapter demo --keep ./demo")
 def command(
     keep: Annotated[
         Path | None,
         typer.Option(
             "--keep",
             metavar="FOLDER",
-            help="Keep the store in this folder, to look at it afterwards.",
+            help="Keep the store in this folder.",
             file_okay=False,
         ),
     ] = None,
     serve: Annotated[
-        bool, typer.Option("--serve", help="Look at what happened in the console afterwards.")
+        bool, typer.Option("--serve", help="Serve the console over the demo's store afterwards.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run an AG2 and an Agno agent over one registry, hold two calls, approve them, verify.
+    """Run an AG2 and an Agno agent over one registry, approve two calls, verify the ledger.
 
-    The agents are real, their models are scripted. Nothing is sent anywhere.
+    The agents are real, their models are scripted, and nothing is sent over a network.
     """
     from agent_adapter.integrations.discovery import get_integration
 
     for framework in ("ag2", "agno"):
-        get_integration(framework)  # says at once how to install what is missing
+        get_integration(framework)  # raises with the install command if it is missing
     if serve:
         if as_json:
-            raise CommandError("--serve goes on, --json ends: leave one out", code=USAGE)
+            raise CommandError("--serve and --json exclude each other: omit one", code=USAGE)
         from agent_adapter.core.extras import check_installed
 
         check_installed("console")
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
-        return _tell(keep, kept=True, serve=serve, as_json=as_json)
+        return _run(keep, kept=True, serve=serve, as_json=as_json)
     with tempfile.TemporaryDirectory(prefix="agent-adapter-demo-") as folder:
-        return _tell(Path(folder), kept=False, serve=serve, as_json=as_json)
+        return _run(Path(folder), kept=False, serve=serve, as_json=as_json)
 
 
-def _tell(folder: Path, *, kept: bool, serve: bool, as_json: bool) -> int:
-    from agent_adapter.cli.demo.scenario import tell
+def _run(folder: Path, *, kept: bool, serve: bool, as_json: bool) -> int:
+    from agent_adapter.cli.demo.scenario import run_demo
 
-    code = asyncio.run(tell(folder, as_json=as_json))
+    code = asyncio.run(run_demo(folder, as_json=as_json))
     if code != OK or as_json:
         return code
     url = f"sqlite:///{(folder / 'state.db').resolve()}"
@@ -65,10 +69,10 @@ def _tell(folder: Path, *, kept: bool, serve: bool, as_json: bool) -> int:
         return _serve(url)
     if kept:
         typed = f"agent-adapter tokens create you --role admin --store {shlex.quote(url)}"
-        print(f"\nSee it in the console (sign in with the token):\n$ {typed}")
+        print(f"\nOpen it in the console (sign in with the token):\n$ {typed}")
         print(f"$ agent-adapter serve --store {shlex.quote(url)} --registry {_SHOP}")
     else:
-        print("\nSee it in the console: agent-adapter demo --serve")
+        print("\nOpen it in the console: agent-adapter demo --serve")
     return code
 
 
@@ -78,5 +82,5 @@ def _serve(url: str) -> int:
 
     by = reviewer_name(None)
     _, secret = with_store(url, lambda opened: make_token(opened, "you", "admin", by))
-    print(f"\nSign in to the console with this token, which is shown this once:\n{secret}")
+    print(f"\nSign in to the console with this token, shown only once:\n{secret}")
     return serving.command(port=0, registry=_SHOP, store=url)

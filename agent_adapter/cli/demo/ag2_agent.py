@@ -17,7 +17,7 @@ __all__ = ["Ag2DemoAgent"]
 
 
 class Ag2DemoAgent:
-    """An AG2 agent that looks at order A1 and wants to pay it back."""
+    """An AG2 agent that reads order A1 and requests a refund."""
 
     framework = "AG2"
 
@@ -33,7 +33,7 @@ class Ag2DemoAgent:
                 _call("note", {"order_id": "A1", "text": "refund requested"}, "ag2-3"),
             ],
             "The refund waits for a person.",
-            # A model that goes on asks again, under a call id of its own choice.
+            # After the approval a model repeats the call, with a call id of its own.
             _call("refund", refund, "ag2-4"),
             "The lamp is paid back.",
             raise_tool_errors=False,
@@ -43,11 +43,11 @@ class Ag2DemoAgent:
         self._reply: Any = None
 
     async def start(self) -> list[DemoMessage]:
-        """The first turn: look, ask for the refund, write a note."""
+        """The first turn: read the order, request the refund, write a note."""
         self._reply = await self._agent.ask("My lamp (order A1) arrived broken.")
         return await self._said(0)
 
-    async def go_on(self) -> list[DemoMessage]:
+    async def resume(self) -> list[DemoMessage]:
         """The next turn of the same conversation, after a person decided."""
         seen = len(await self._results())
         self._reply = await self._reply.ask("It was approved, go on.")

@@ -17,7 +17,7 @@ __all__ = ["AgnoDemoAgent"]
 
 
 class AgnoDemoAgent:
-    """An Agno agent that looks at order B2 and wants to pay a part of it back."""
+    """An Agno agent that reads order B2 and requests a partial refund."""
 
     framework = "Agno"
 
@@ -49,7 +49,7 @@ class AgnoDemoAgent:
             said.append(DemoMessage(tool="refund", shown=str(pending)))
         return said
 
-    async def go_on(self) -> list[DemoMessage]:
+    async def resume(self) -> list[DemoMessage]:
         """The same run, continued after a person decided."""
         seen = sum(tool.result is not None for tool in self._output.tools or [])
         await resolve_requirements(self._output, self._port, self._registry)

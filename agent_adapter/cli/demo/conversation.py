@@ -1,4 +1,4 @@
-"""What the story's parts hand to each other."""
+"""The agents of the demo, as its scenario sees them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ __all__ = ["DemoAgent", "DemoMessage"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoMessage:
-    """One line of a conversation: what a tool's call gave the model, or what the agent answered."""
+    """One line of a conversation: a tool's result, or with `tool=None` the agent's answer."""
 
     tool: str | None
     shown: str
 
 
 class DemoAgent(Protocol):
-    """One agent of the story, whatever its framework."""
+    """One agent of the demo, in any framework."""
 
     framework: str
 
     async def start(self) -> list[DemoMessage]:
-        """What happens until a person is needed."""
+        """Run until a call waits for approval."""
         ...
 
-    async def go_on(self) -> list[DemoMessage]:
-        """What happens after the person decided."""
+    async def resume(self) -> list[DemoMessage]:
+        """Continue after the decision."""
         ...

@@ -1,4 +1,4 @@
-"""The story: two agents, one registry, two held calls, one ledger."""
+"""The scenario of the demo: two agents, one registry, two approved calls, one ledger."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
     from agent_adapter.store.base import Store
 
-__all__ = ["tell"]
+__all__ = ["run_demo"]
 
 
-async def tell(folder: Path, *, as_json: bool = False) -> int:
-    """Tell the story over a SQLite file in `folder`; its exit code says whether it went well."""
+async def run_demo(folder: Path, *, as_json: bool = False) -> int:
+    """Run the scenario over a SQLite file in `folder`; returns the exit code."""
     from agent_adapter.store.opening import open_store
 
     url = f"sqlite:///{(folder / 'state.db').resolve()}"
     store = open_store(url)
     try:
-        return await _Scenario(store, url, as_json).tell()
+        return await _Scenario(store, url, as_json).run()
     finally:
         await store.aclose()
 
 
 class _Scenario:
-    """One telling; `record` gathers what `--json` prints."""
+    """One run; `record` is what `--json` prints."""
 
     def __init__(self, store: Store, url: str, as_json: bool) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class _Scenario:
         self._out: Console = console()
         self.record: dict[str, Any] = {"store": url, "agents": []}
 
-    async def tell(self) -> int:
+    async def run(self) -> int:
         from agent_adapter.cli.demo.ag2_agent import Ag2DemoAgent
         from agent_adapter.cli.demo.agno_agent import AgnoDemoAgent
         from agent_adapter.cli.demo.shop import paid_back, registry
@@ -56,28 +56,28 @@ class _Scenario:
         self._head("One registry")
         rows = [(spec.name, spec.effects, spec.confirm, spec.description) for spec in registry]
         self._show(table(("tool", "effects", "confirm", "description"), rows))
-        self._line("Both agents below use these tools; their models follow a script.")
-        await self._act(Ag2DemoAgent(registry, executor, port))
-        await self._act(AgnoDemoAgent(registry, executor, port))
+        self._line("Both agents use these tools; their models are scripted.")
+        await self._run_agent(Ag2DemoAgent(registry, executor, port))
+        await self._run_agent(AgnoDemoAgent(registry, executor, port))
         return await self._end(paid_back)
 
-    async def _act(self, agent: DemoAgent) -> None:
+    async def _run_agent(self, agent: DemoAgent) -> None:
         from agent_adapter.exec.approval.inbox import Inbox
 
-        self._head(f"{agent.framework}: the agent works until a person is needed")
+        self._head(f"{agent.framework}: the agent runs until a call needs approval")
         before = await agent.start()
         self._said(before)
         waiting = await Inbox(self._store).list("pending")
         if len(waiting) != 1:
             raise CommandError(
-                f"{agent.framework}: {len(waiting)} calls wait, not one; report this"
+                f"{agent.framework}: {len(waiting)} calls are pending, not one: report this"
             )
         held = waiting[0]
-        self._head(f"{agent.framework}: another process decides")
+        self._head(f"{agent.framework}: another process approves the call")
         await self._shell("approvals", "list")
         await self._shell("approvals", "approve", held.id, "--reason", "the order was checked")
-        self._head(f"{agent.framework}: the run goes on, the tool runs once")
-        after = await agent.go_on()
+        self._head(f"{agent.framework}: the run continues, the tool runs once")
+        after = await agent.resume()
         self._said(after)
         taken = await Inbox(self._store).get(held.id)
         self.record["agents"].append(
@@ -111,7 +111,7 @@ class _Scenario:
         return OK if once else FAILED
 
     async def _shell(self, *args: str) -> None:
-        """Run the command line in a process of its own, as a reviewer would."""
+        """Run a command in a process of its own, as a reviewer would."""
         typed = shlex.join(["agent-adapter", *args])
         self._line(f"$ {typed}")
         process = await asyncio.create_subprocess_exec(

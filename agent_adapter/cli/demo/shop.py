@@ -1,4 +1,4 @@
-"""The demo's tools: a shop with three of them, one of which a person must agree to."""
+"""The tools of the demo: a shop with three tools, one of which needs approval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["paid_back", "registry"]
 registry = ToolRegistry()
 
 paid_back: list[tuple[str, float]] = []
-"""What really happened: one entry each time the refund tool ran."""
+"""One entry for each time that the refund tool ran."""
 
 _ORDERS = {"A1": ("lamp", 40.0, "arrived broken"), "B2": ("chair", 95.0, "arrived late")}
 

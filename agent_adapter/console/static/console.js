@@ -1,33 +1,33 @@
-// What pages do beyond forms and links: keys, and entries that come and go by themselves.
+// Keyboard shortcuts and live updates; pages work without this file.
 "use strict";
 
 (() => {
   const records = document.getElementById("records");
-  const say = (text) => {
+  const announce = (text) => {
     const live = document.getElementById("live");
     if (live) live.textContent = text;
   };
-  const all = () => Array.from(document.querySelectorAll("[data-record]"));
-  const current = () => document.activeElement && document.activeElement.closest("[data-record]");
+  const allRecords = () => Array.from(document.querySelectorAll("[data-record]"));
+  const currentRecord = () => document.activeElement && document.activeElement.closest("[data-record]");
 
-  const go = (step) => {
-    const list = all();
+  const moveFocus = (step) => {
+    const list = allRecords();
     if (!list.length) return;
-    const at = list.indexOf(current());
+    const at = list.indexOf(currentRecord());
     const next = at < 0 ? (step > 0 ? 0 : list.length - 1) : Math.min(list.length - 1, Math.max(0, at + step));
     list[next].focus();
     list[next].scrollIntoView({ block: "nearest" });
   };
 
-  const press = (name) => {
-    const list = all();
-    const record = current() || (list.length === 1 ? list[0] : null);
+  const clickButton = (name) => {
+    const list = allRecords();
+    const record = currentRecord() || (list.length === 1 ? list[0] : null);
     const button = record && record.querySelector(`[data-${name}]`);
     if (button) button.click();
-    else if (record && name !== "open") press_open(record);
-    else say("Choose a request first, with j or k.");
+    else if (record && name !== "open") openRecord(record);
+    else announce("Select a request first, with j or k.");
   };
-  const press_open = (record) => {
+  const openRecord = (record) => {
     const link = record.querySelector("[data-open]");
     if (link) link.click();
   };
@@ -39,14 +39,14 @@
       if (event.key === "Escape") target.blur();
       return;
     }
-    if (!all().length) return;
-    const does = { j: () => go(1), k: () => go(-1), a: () => press("approve"), d: () => press("deny"), e: () => press("edit") };
-    if (!Object.hasOwn(does, event.key)) return;
+    if (!allRecords().length) return;
+    const actions = { j: () => moveFocus(1), k: () => moveFocus(-1), a: () => clickButton("approve"), d: () => clickButton("deny"), e: () => clickButton("edit") };
+    if (!Object.hasOwn(actions, event.key)) return;
     event.preventDefault();
-    does[event.key]();
+    actions[event.key]();
   });
 
-  const part = async (path) => {
+  const fetchFragment = async (path) => {
     const answer = await fetch(path, { headers: { "HX-Request": "true" }, credentials: "same-origin" });
     if (!answer.ok || answer.redirected) return null;
     const holder = document.createElement("template");
@@ -54,14 +54,14 @@
     return holder.content;
   };
 
-  const count = (total) => {
+  const updateTotal = (total) => {
     const tag = document.getElementById("total");
-    if (tag) tag.textContent = `${total} waiting`;
+    if (tag) tag.textContent = `${total} pending`;
     const empty = document.getElementById("empty");
     if (empty && records) empty.hidden = records.querySelector("[data-record]") !== null;
   };
 
-  const leave = (id) => {
+  const removeRecord = (id) => {
     const record = document.getElementById(id);
     if (!record || !records || !records.contains(record)) return;
     const here = record.contains(document.activeElement);
@@ -70,15 +70,15 @@
     if (here && next) next.focus();
   };
 
-  const arrive = async (id) => {
+  const addRecord = async (id) => {
     if (!records || document.getElementById(id)) return;
-    const content = await part(`/approvals/${encodeURIComponent(id)}/item`);
+    const content = await fetchFragment(`/approvals/${encodeURIComponent(id)}/item`);
     const record = content && content.firstElementChild;
     if (!record || document.getElementById(id)) return;
     records.append(record);
     if (window.htmx) window.htmx.process(record);
     const name = record.querySelector("h2");
-    say(`A new request: ${name ? name.textContent.trim() : id}`);
+    announce(`New request: ${name ? name.textContent.trim() : id}`);
   };
 
   if (records && records.dataset.live && window.EventSource) {
@@ -89,23 +89,23 @@
       work = work.then(async () => {
         if (change.ids) {
           const known = new Set(change.ids);
-          for (const record of all()) if (!known.has(record.id)) leave(record.id);
+          for (const record of allRecords()) if (!known.has(record.id)) removeRecord(record.id);
         }
-        for (const id of change.removed) leave(id);
-        for (const id of change.ids || change.added) await arrive(id);
-        count(change.total);
+        for (const id of change.removed) removeRecord(id);
+        for (const id of change.ids || change.added) await addRecord(id);
+        updateTotal(change.total);
       }).catch(() => {});
     });
     window.addEventListener("pagehide", () => source.close());
   }
 
-  // An answer that refuses still says why: it takes the place of the request.
+  // htmx drops error responses by default: show the problem inside the request instead.
   document.body.addEventListener("htmx:beforeSwap", (event) => {
     const detail = event.detail;
     if (detail.xhr.status < 400) return;
     const page = new DOMParser().parseFromString(detail.xhr.responseText, "text/html");
     const problem = page.querySelector(".problem");
-    const text = problem ? problem.textContent : `not done (${detail.xhr.status})`;
+    const text = problem ? problem.textContent : `Error ${detail.xhr.status}`;
     const record = detail.target;
     let line = record.querySelector("[data-problem]");
     if (!line) {
@@ -121,8 +121,8 @@
   document.body.addEventListener("htmx:afterRequest", (event) => {
     const detail = event.detail;
     if (detail.successful && detail.target && detail.target.matches("[data-record]")) {
-      say("Decided.");
-      const list = all();
+      announce("Decided.");
+      const list = allRecords();
       const here = list[0];
       if (here && document.activeElement === document.body) here.focus();
       const empty = document.getElementById("empty");
@@ -133,26 +133,26 @@
   const log = document.querySelector("[data-live-log]");
   if (log && window.EventSource) {
     const source = new EventSource(log.dataset.liveLog);
-    let told = null;
+    let shownState = null;
     source.addEventListener("change", async (event) => {
       const change = JSON.parse(event.data);
-      const before = told;
-      told = `${change.state} ${change.expected} ${change.turn}`;
+      const before = shownState;
+      shownState = `${change.state} ${change.expected} ${change.turn}`;
       if (change.entries > Number(log.dataset.last)) {
-        const content = await part(`${log.dataset.entries}?since=${log.dataset.last}`);
+        const content = await fetchFragment(`${log.dataset.entries}?since=${log.dataset.last}`);
         if (content) {
           log.append(content);
           log.dataset.last = String(change.entries);
         }
       }
-      // The first time as well: much may have happened since the page itself was made.
-      if (before !== told) await renew();
+      // On the first event as well: the state may have changed since the page was rendered.
+      if (before !== shownState) await refreshState();
     });
     window.addEventListener("pagehide", () => source.close());
   }
 
-  // The state beside the transcript is drawn anew; what somebody is typing stays.
-  const renew = async () => {
+  // Replaces the state beside the transcript, but not an element that has the focus.
+  const refreshState = async () => {
     const answer = await fetch(location.pathname, { credentials: "same-origin" });
     if (!answer.ok || answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");

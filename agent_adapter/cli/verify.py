@@ -1,0 +1,12 @@
+"""`agent-adapter verify`: the same as `agent-adapter ledger verify`."""
+
+from __future__ import annotations
+
+import typer
+
+from agent_adapter.cli.ledger import verify
+
+__all__ = ["app"]
+
+app = typer.Typer()
+app.command("verify", epilog="Example: agent-adapter verify")(verify)

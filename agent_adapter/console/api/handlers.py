@@ -1,0 +1,231 @@
+"""The handlers of the JSON API; their docstrings are the summaries in the OpenAPI document."""
+
+from __future__ import annotations
+
+from agent_adapter.console import actions, channels, health, in_doubt, runs, tools
+from agent_adapter.console.api import requests, responses
+from agent_adapter.console.api.operation import ApiRequest
+from agent_adapter.console.problems import Problem
+from agent_adapter.core.errors import AgentAdapterError
+from agent_adapter.exec import ledger
+from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
+from agent_adapter.network.channels.reports import ChannelReport
+from agent_adapter.store.approvals import Seen
+from agent_adapter.store.queries import RunLine
+
+
+async def me(asked: ApiRequest) -> responses.Me:
+    """Show the holder of the token."""
+    person = asked.person
+    return responses.Me(name=person.name, role=person.role, reviewer=person.reviewer)
+
+
+async def list_approvals(asked: ApiRequest) -> responses.ApprovalPage:
+    """List approvals, oldest first."""
+    query: requests.ApprovalsQuery = asked.query
+    found = await _inbox(asked).list(
+        None if query.state == "all" else query.state, limit=query.limit + 1, after=query.start
+    )
+    more = found[query.limit - 1].created_at if len(found) > query.limit else None
+    return responses.ApprovalPage(approvals=found[: query.limit], next=more)
+
+
+async def show_approval(asked: ApiRequest) -> ApprovalRecord:
+    """Show one approval."""
+    try:
+        return await _inbox(asked).get(asked.path("id"))
+    except AgentAdapterError as exc:
+        raise Problem(404, "not-found", str(exc)) from exc
+
+
+async def approve(asked: ApiRequest) -> ApprovalRecord:
+    """Approve a call; it runs once."""
+    return await _decide(asked, "approved")
+
+
+async def deny(asked: ApiRequest) -> ApprovalRecord:
+    """Deny a call."""
+    if asked.body.arguments is not None:
+        raise Problem(422, "arguments", "arguments: a denial takes none")
+    return await _decide(asked, "denied")
+
+
+async def decide_several(asked: ApiRequest) -> responses.BulkResult:
+    """Decide several identical requests at once."""
+    body: requests.BulkDecision = asked.body
+    decided, failed = await actions.decide_several(
+        asked.console.settings,
+        asked.person,
+        [(each.id, Seen(digest=each.digest, version=each.version)) for each in body.records],
+        body.verdict,
+        reason=body.reason,
+    )
+    return responses.BulkResult(decided=[record.id for record in decided], failed=failed)
+
+
+async def list_runs(asked: ApiRequest) -> responses.RunPage:
+    """List runs, newest first."""
+    query: requests.RunsQuery = asked.query
+    lines, more = await runs.run_page(
+        asked.console,
+        limit=query.limit,
+        start=query.start,
+        tool=query.tool,
+        principal=query.principal,
+        ending=query.ending,
+    )
+    return responses.RunPage(runs=lines, next=more)
+
+
+async def show_run(asked: ApiRequest) -> RunLine:
+    """Show one run."""
+    return await runs.run_line(asked.console, asked.path("id"))
+
+
+async def list_calls(asked: ApiRequest) -> responses.CallPage:
+    """List the calls of a run, in order."""
+    query: requests.CallsQuery = asked.query
+    await runs.run_line(asked.console, asked.path("id"))
+    steps, more = await runs.steps(asked.console, asked.path("id"), query.start, query.limit)
+    return responses.CallPage(calls=steps, next=more)
+
+
+async def verify_run(asked: ApiRequest) -> responses.Verification:
+    """Verify the ledger chain of a run."""
+    await runs.run_line(asked.console, asked.path("id"))
+    report = await ledger.verify(asked.console.store, asked.path("id"))
+    return responses.Verification(
+        ok=report.ok,
+        runs=report.runs,
+        entries=report.entries,
+        calls=report.calls,
+        payloads=report.payloads,
+        erased=report.erased,
+        in_doubt=report.in_doubt,
+        problems=report.problems,
+        cannot_see=report.cannot_see,
+    )
+
+
+async def show_call(asked: ApiRequest) -> responses.CallDetails:
+    """Show one call."""
+    report = await runs.call_report(asked.console, asked.path("key"))
+    return responses.CallDetails(
+        call=report.row,
+        arguments=_text(report.arguments),
+        result=_text(report.result),
+        approval=None if report.approval is None else report.approval["id"],
+    )
+
+
+async def list_in_doubt(asked: ApiRequest) -> responses.InDoubtPage:
+    """List the writes with unknown outcome."""
+    calls, total = await in_doubt.list_in_doubt(asked.console)
+    return responses.InDoubtPage(calls=calls, total=total)
+
+
+async def resolve(asked: ApiRequest) -> responses.ResolvedCall:
+    """Record whether a write with unknown outcome happened."""
+    body: requests.Resolution = asked.body
+    if body.result is not None and not body.happened:
+        raise Problem(422, "result", "result: a call that did not happen has none")
+    row = await actions.resolve(
+        asked.console.settings,
+        asked.person,
+        asked.path("key"),
+        happened=body.happened,
+        result=body.result,
+        reason=body.reason,
+    )
+    return responses.ResolvedCall(call_key=row["call_key"], ending=row["ending"])
+
+
+async def list_channels(asked: ApiRequest) -> responses.ChannelPage:
+    """List channels, newest first."""
+    query: requests.ChannelsQuery = asked.query
+    lines = await channels.channel_lines(asked.console, query.state, query.limit)
+    return responses.ChannelPage(channels=lines)
+
+
+async def show_channel(asked: ApiRequest) -> ChannelReport:
+    """Show one channel, without its log."""
+    return await channels.channel_report(asked.console, asked.path("id"))
+
+
+async def read_log(asked: ApiRequest) -> responses.LogPage:
+    """List the entries of a channel's log after `since`."""
+    query: requests.LogQuery = asked.query
+    await channels.channel_report(asked.console, asked.path("id"))
+    lines = await channels.log_page(asked.console, asked.path("id"), since=query.since)
+    return responses.LogPage(
+        entries=[
+            responses.LogEntry(seq=line.seq, sender=line.sender, **line.envelope.to_dict())
+            for line in lines
+        ]
+    )
+
+
+async def speak(asked: ApiRequest) -> responses.QueuedCommand:
+    """Send a message as a person of the channel."""
+    body: requests.Speech = asked.body
+    command = await actions.speak(
+        asked.console.settings,
+        asked.person,
+        asked.path("id"),
+        sender=body.sender,
+        text=body.text,
+        key=body.key,
+    )
+    return responses.QueuedCommand(command=command)
+
+
+async def fork(asked: ApiRequest) -> responses.QueuedCommand:
+    """Fork a channel at a message; the fork is paused."""
+    command = await actions.fork(
+        asked.console.settings, asked.person, asked.path("id"), at=asked.body.at
+    )
+    return responses.QueuedCommand(command=command)
+
+
+async def resume_fork(asked: ApiRequest) -> responses.QueuedCommand:
+    """Resume a paused fork."""
+    command = await actions.resume_fork(asked.console.settings, asked.person, asked.path("id"))
+    return responses.QueuedCommand(command=command)
+
+
+async def show_command(asked: ApiRequest) -> actions.CommandResult:
+    """Show the result of a command to a hub."""
+    return await actions.command_result(asked.console.settings, asked.path("id"))
+
+
+async def list_tools(asked: ApiRequest) -> responses.ToolPage:
+    """List tools and their use, by name."""
+    query: requests.ToolsQuery = asked.query
+    uses, more = await tools.tool_uses(asked.console, query.after, query.limit)
+    return responses.ToolPage(tools=uses, next=more)
+
+
+async def show_health(asked: ApiRequest) -> health.HealthReport:
+    """Show the state of the store and of the integrations."""
+    return await health.health_report(asked.console)
+
+
+async def _decide(asked: ApiRequest, verdict: actions.Verdict) -> ApprovalRecord:
+    body: requests.Decision = asked.body
+    return await actions.decide(
+        asked.console.settings,
+        asked.person,
+        asked.path("id"),
+        verdict,
+        seen=Seen(digest=body.digest, version=body.version),
+        reason=body.reason,
+        arguments=body.arguments,
+    )
+
+
+def _inbox(asked: ApiRequest) -> Inbox:
+    return Inbox(asked.console.store, tenant=asked.console.settings.tenant)
+
+
+def _text(stored: bytes | None) -> str | None:
+    return None if stored is None else stored.decode("utf-8", "replace")

@@ -1,0 +1,66 @@
+"""The health page: the store, what is under way in it, and the installed integrations."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent_adapter.console.authentication import Person
+from agent_adapter.console.pages import Console, page
+from agent_adapter.console.row_types import ProcessRow
+from agent_adapter.integrations.installed import IntegrationLine, survey
+from agent_adapter.store import queries
+
+__all__ = ["ROUTES", "HealthReport", "StoreHealth", "health_report"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreHealth:
+    """What is under way in the store; `hub` names the holder of the hub's lease."""
+
+    now: float
+    processes: list[ProcessRow]
+    hub: str | None
+    commands_queued: int
+    approvals_pending: int
+    turns: dict[str, int]
+    open_calls: int
+    writes_stopped: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthReport:
+    """The library's version, its store, and the integrations with their versions."""
+
+    version: str
+    store: str
+    durable: bool
+    health: StoreHealth
+    integrations: list[IntegrationLine]
+
+
+async def health_report(console: Console) -> HealthReport:
+    """The state of the store and of the integrations now."""
+    import agent_adapter
+
+    found: dict[str, Any] = await console.store.read(queries.health)
+    return HealthReport(
+        version=agent_adapter.__version__,
+        store=console.store.url,
+        durable=console.store.durable,
+        health=StoreHealth(**found),
+        # In a thread: it reads the metadata of every installed distribution.
+        integrations=await asyncio.to_thread(survey),
+    )
+
+
+async def _show(console: Console, request: Request, person: Person) -> Response:
+    return console.render(request, "health.html", report=await health_report(console))
+
+
+ROUTES: list[Route] = [page("/health", _show)]
