@@ -32,7 +32,7 @@ ApprovalState = Literal["pending", "approved", "denied", "taken", "expired"]
 
 
 class _Query(Parameters):
-    state: ApprovalState | Literal["all"] = "pending"
+    state: Literal[ApprovalState, "all"] = "pending"
     after: Start = None
 
 

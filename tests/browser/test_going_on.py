@@ -85,24 +85,24 @@ async def test_a_person_s_turn_in_a_channel(site: Site, page: Page) -> None:
     assert facts["refunds"] == [{"order_id": "WF", "amount": 3, "urgent": False}]
 
 
-@pytest.mark.parametrize("answer", ["It was done", "It was not done"])
+@pytest.mark.parametrize("answer", ["It happened", "It did not happen"])
 async def test_a_write_in_doubt_is_settled(site: Site, page: Page, answer: str) -> None:
     """A write whose process was killed waits for a person, who says what the other side shows."""
     async with program("die", site) as running:
         assert await running.wait() != 0
     await page.goto("/in-doubt")
     card = page.locator(".doubt")
-    await expect(card).to_contain_text("begun by a process that died")
+    await expect(card).to_contain_text("started by a process that died")
     await card.get_by_role("radio", name=answer).check()
-    if answer == "It was done":
+    if answer == "It happened":
         await card.get_by_label(re.compile("Result")).fill('"S1"')
     await card.get_by_label("How do you know").fill("looked at the carrier's page")
-    await card.get_by_role("button", name="Settle").click()
-    await expect(page.get_by_text("Nothing is in doubt.")).to_be_visible()
+    await card.get_by_role("button", name="Resolve").click()
+    await expect(page.get_by_text("No writes with unknown outcome.")).to_be_visible()
     where = {"kind": "resolved"}
     rows = await site.store.read(lambda tx: tx.select("ledger", where, order_by="at"))
     assert b"token:kim" in rows[-1]["body"]
-    assert (b'"ok"' if answer == "It was done" else b'"aborted"') in rows[-1]["body"]
+    assert (b'"ok"' if answer == "It happened" else b'"aborted"') in rows[-1]["body"]
 
 
 async def test_a_signed_word(browser: Browser, tmp_path: Path) -> None:

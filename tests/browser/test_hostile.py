@@ -79,7 +79,7 @@ async def test_a_value_of_100_kb_is_shown_to_its_end(site: Site, page: Page) -> 
     card = page.locator(f"#{record.id}")
     await expect(card).to_contain_text("more characters")
     assert await card.get_by_role("button", name="Approve").count() == 0
-    await card.get_by_role("link", name="See the whole call").click()
+    await card.get_by_role("link", name="Open the request").click()
     await expect(page.get_by_label("Arguments")).to_contain_text("THE-END")
     overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert await page.evaluate(overflow) <= 0

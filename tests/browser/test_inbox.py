@@ -63,15 +63,15 @@ async def test_an_edit_that_the_schema_refuses(site: Site, page: Page) -> None:
 
 async def test_a_new_request_arrives_by_itself(site: Site, page: Page) -> None:
     """It appears in the open page and is announced; one that is decided elsewhere leaves."""
-    await expect(page.get_by_text("Nothing waits for a person.")).to_be_visible()
+    await expect(page.get_by_text("No pending requests.")).to_be_visible()
     record = await site.ask(order_id="just-now")
     card = page.locator(f"#{record.id}")
     await expect(card).to_contain_text("just-now")
-    await expect(page.locator("#live")).to_contain_text("A new request")
-    await expect(page.locator("#total")).to_have_text("1 waiting")
+    await expect(page.locator("#live")).to_contain_text("New request")
+    await expect(page.locator("#total")).to_have_text("1 pending")
     await site.clear()
     await expect(card).to_have_count(0)
-    await expect(page.get_by_text("Nothing waits for a person.")).to_be_visible()
+    await expect(page.get_by_text("No pending requests.")).to_be_visible()
 
 
 async def test_two_people_race_for_one_record(site: Site, page: Page) -> None:
@@ -85,7 +85,9 @@ async def test_two_people_race_for_one_record(site: Site, page: Page) -> None:
             other.get_by_role("button", name="Deny").click(),
         )
         await asyncio.gather(*(each.wait_for_load_state() for each in (page, other)))
-        refused = [await each.get_by_text("Not done").count() for each in (page, other)]
+        refused = [
+            await each.get_by_role("heading", name="Error").count() for each in (page, other)
+        ]
     decided = await site.record(record.id)
     winner = {"approved": ("token:kim", [0, 1]), "denied": ("token:lee", [1, 0])}[decided.state]
     assert (decided.reviewer, refused) == winner
@@ -149,7 +151,7 @@ async def test_without_javascript(site: Site) -> None:
         card = page.locator(f"#{record.id}")
         await card.get_by_role("button", name="Approve").click()
         await page.wait_for_url("**/approvals")
-        await expect(page.get_by_text("Nothing waits for a person.")).to_be_visible()
+        await expect(page.get_by_text("No pending requests.")).to_be_visible()
     assert (await site.record(record.id)).state == "approved"
 
 
@@ -168,6 +170,6 @@ async def test_the_same_call_of_several_runs_is_decided_at_once(site: Site, page
     alike = [await site.ask(order_id="alike") for _ in range(2)]
     other = await site.ask(order_id="other")
     await page.goto("/approvals")
-    await page.get_by_role("button", name="Approve those chosen").click()
+    await page.get_by_role("button", name="Approve selected").click()
     assert [(await site.decided(each.id)).state for each in alike] == ["approved", "approved"]
     assert (await site.record(other.id)).state == "pending"

@@ -20,7 +20,7 @@ def test_list_shows_what_waits(run: Run, held: str) -> None:
 def test_an_empty_inbox_says_so(run: Run) -> None:
     """Nothing waiting is not an error."""
     ran = run("approvals", "list")
-    assert (ran.code, ran.out.strip()) == (0, "nothing waits for a person")
+    assert (ran.code, ran.out.strip()) == (0, "no pending approvals")
 
 
 def test_approve_records_the_system_s_user(run: Run, held: str) -> None:

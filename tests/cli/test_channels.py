@@ -114,7 +114,7 @@ def test_replay(run: Run, ended: str) -> None:
     """The log gives the state that is kept beside it."""
     ran = run("channels", "replay", ended)
     assert ran.code == 0
-    assert "fit what is kept" in ran.out
+    assert "match the stored state" in ran.out
 
 
 def test_replay_finds_what_does_not_fit(run: Run, ended: str) -> None:

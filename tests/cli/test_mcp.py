@@ -78,7 +78,7 @@ def test_nothing_to_accept_is_said(run: Run) -> None:
     [
         (["--http", "0.0.0.0:0"], 1, "token check"),
         (["--http", "8000"], 2, "HOST:PORT"),
-        (["--tokens", "none.txt"], 2, "--tokens is for --http"),
+        (["--tokens", "none.txt"], 2, "--tokens needs --http"),
         (["--http", "127.0.0.1:0", "--tokens", "none.txt"], 1, "cannot be read"),
     ],
 )

@@ -101,16 +101,16 @@ def test_a_port_that_is_taken(run: Run) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (("--host", "0.0.0.0"), 2, "say with --name"),
+        (("--host", "0.0.0.0"), 2, "with --name"),
         (("--host", "0.0.0.0", "--name", "console.example"), 1, "nobody can sign in"),
         (("--host", "192.0.2.7"), 1, "nobody can sign in"),
         (("--trusted-proxy", "127.0.0.1"), 2, "--proxy-role"),
-        (("--trusted-proxy", "proxy", "--proxy-role", "viewer"), 2, "no IP address"),
+        (("--trusted-proxy", "proxy", "--proxy-role", "viewer"), 2, "not an IP address"),
         (("--trusted-proxy", "127.0.0.1", "--proxy-role", "king"), 1, "no role 'king'"),
         (("--proxy-role", "viewer"), 2, "--trusted-proxy"),
         (("--name", "http://x/"), 2, "host name"),
         (("--registry", "none.py"), 1, "none.py"),
-        (("--reviewer-keys", "none"), 1, "no folder"),
+        (("--reviewer-keys", "none"), 1, "not a folder"),
     ],
 )
 def test_bad_input_says_what_and_why(run: Run, args: tuple[str, ...], code: int, said: str) -> None:

@@ -42,7 +42,7 @@ def test_writes_are_stopped_and_allowed(run: Run) -> None:
     assert (refused.code, "all writes are stopped (wrong prices)" in refused.err) == (1, True)
     assert run("tools", "call", "shop.py", "order_status", "order_id=A1").code == 0
     assert run("writes", "status", "--json").json == {"stopped": True, "reason": "wrong prices"}
-    assert run("writes", "allow").out == "writes may run\n"
+    assert run("writes", "allow").out == "writes are allowed\n"
     assert "nothing was done" in run(*PAY).err
     assert run("ledger", "verify").code == 0
 
@@ -92,4 +92,4 @@ def test_an_age_is_a_number_and_a_unit(run: Run, age: str) -> None:
     """Anything else is a usage error that shows how."""
     ran = run("db", "prune", f"--older-than={age}")
     assert ran.code == 2
-    assert "is no age: write 90d, 12w, 36h or 30m" in ran.err
+    assert "is not an age: write 90d, 12w, 36h or 30m" in ran.err

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 import agent_adapter as aa
 from agent_adapter.console.api.operations import OPERATIONS
+from tests.console._answers import undescribed
 from tests.console._shop import ShopConsole
 
 pytestmark = pytest.mark.anyio
@@ -153,3 +154,42 @@ async def test_a_tokens_use_is_noted(shop: ShopConsole) -> None:
     await shop.store.flush()
     (row,) = await shop.store.read(lambda tx: tx.select("tokens", {"name": "bot"}))
     assert row["last_used_at"] is not None
+
+
+async def test_answers_are_as_the_document_describes_them(shop: ShopConsole) -> None:
+    """Every field of a real answer is in its schema, with its type."""
+    waiting, key, bot = await shop.ask(), await shop.doubt(), await _program(shop, "admin")
+    for path, value in {
+        "/me": "",
+        "/approvals": "",
+        "/approvals/{id}": waiting,
+        "/runs": "",
+        "/runs/{id}": "run_doubt",
+        "/runs/{id}/calls": "run_doubt",
+        "/runs/{id}/verification": "run_doubt",
+        "/calls/{key}": key,
+        "/in-doubt": "",
+        "/channels": "",
+        "/tools": "",
+        "/health": "",
+    }.items():
+        answer = bot.get(path.format(id=value, key=value))
+        assert answer.status_code == 200, (path, answer.text)
+        assert undescribed("GET", path, answer.json()) == [], path
+    body = {"happened": True, "reason": "seen"}
+    answer = bot.post(f"/in-doubt/{key}/resolve", body)
+    assert undescribed("POST", "/in-doubt/{key}/resolve", answer.json()) == []
+    answer = bot.post(f"/approvals/{waiting}/deny", bot.seen(waiting))
+    assert undescribed("POST", "/approvals/{id}/deny", answer.json()) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [("limit=0", "limit"), ("limit=x", "limit"), ("start=nan", "start"), ("state=odd", "state")],
+)
+async def test_an_invalid_parameter_is_named(shop: ShopConsole, query: str, name: str) -> None:
+    """With status 422, and without what was sent."""
+    answer = (await _program(shop)).get(f"/approvals?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["error"]["kind"] == "query"
+    assert answer.json()["error"]["message"].startswith(f"{name}: ")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent_adapter.store.sqlite import SqliteStore
+from tests.console._answers import undescribed
 from tests.console._shop import ShopConsole
 from tests.network._scene import Scene, TransitionGraph, scene
 
@@ -98,7 +99,7 @@ async def test_the_graph_is_drawn_with_the_current_speaker_lit(room: Room) -> No
     ana = await room.browser()
     lit = r'<g class="node speaker current"><title>ana</title>'
     text = ana.get(room.path).text
-    assert re.search(lit, text) and "<svg" in text and "Rules in words" in text
+    assert re.search(lit, text) and "<svg" in text and "Rules as text" in text
     ana.post(f"{room.path}/speak", {"sender": "ana", "text": "hi"})
     await room.at.settle()
     assert not re.search(lit, ana.get(room.path).text)
@@ -152,10 +153,30 @@ async def test_a_store_without_a_hub_says_so(store: SqliteStore) -> None:
     path = f"/channels/{channel.channel_id}"
     assert "No hub serves this store now" in ana.get(path).text
     answer = ana.post(f"{path}/speak", {"sender": "ana", "text": "later"})
-    assert "it is done when one does" in ana.get(answer.headers["location"]).text
+    assert "The command waits for one" in ana.get(answer.headers["location"]).text
 
 
 async def test_channels_are_listed(room: Room) -> None:
     """With whose turn it is."""
     text = (await room.browser()).get("/channels").text
     assert room.channel.channel_id in text and "ana, bob, echo" in text
+
+
+async def test_answers_about_channels_are_as_the_document_describes_them(room: Room) -> None:
+    """The channel, its log, and a command with its result."""
+    headers = {"authorization": f"Bearer {await room.shop.token('ana', 'approver')}"}
+    client, id = room.shop.client(), room.channel.channel_id
+    asked = client.post(
+        f"/api/v1/channels/{id}/speak", json={"sender": "ana", "text": "hi"}, headers=headers
+    ).json()
+    assert undescribed("POST", "/channels/{id}/speak", asked) == []
+    await room.at.settle()
+    for path, value in {
+        "/channels": "",
+        "/channels/{id}": id,
+        "/channels/{id}/log": id,
+        "/commands/{id}": asked["command"],
+    }.items():
+        answer = client.get("/api/v1" + path.format(id=value), headers=headers)
+        assert answer.status_code == 200, (path, answer.text)
+        assert undescribed("GET", path, answer.json()) == [], path

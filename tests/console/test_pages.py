@@ -46,7 +46,7 @@ async def test_a_run_is_a_timeline(shop: ShopConsole) -> None:
     """Arguments, who was asked and what they said, how it ended, and that the chain is whole."""
     await _paid(shop)
     text = (await shop.browser()).get("/runs/run_1").text
-    for wanted in ("refund", "A1", "A person was asked", "approved by os:bob", "checked", "paid 5"):
+    for wanted in ("refund", "A1", "Approval requested", "approved by os:bob", "checked", "paid 5"):
         assert wanted in text
     assert 'data-chain="whole"' in text
 
@@ -77,7 +77,7 @@ async def test_a_refused_call_is_in_the_timeline(shop: ShopConsole) -> None:
         await shop.executor.run("refund", {"amount": "?"}, ctx=aa.ToolContext(run_id="run_r"))
     await shop.store.flush()
     text = (await shop.browser()).get("/runs/run_r").text
-    assert "Stopped before they began" in text and "tool-args-invalid" in text
+    assert "Refused calls" in text and "tool-args-invalid" in text
 
 
 async def test_a_doubt_is_settled_with_a_result(shop: ShopConsole) -> None:
@@ -87,9 +87,9 @@ async def test_a_doubt_is_settled_with_a_result(shop: ShopConsole) -> None:
     assert "ended unknown" in browser.get("/in-doubt").text
     form = {"answer": "done", "reason": "on the bank's page", "result": "paid 5"}
     assert browser.post(f"/in-doubt/{key}", form).status_code == 303
-    assert "Nothing is in doubt" in browser.get("/in-doubt").text
+    assert "No writes with unknown outcome" in browser.get("/in-doubt").text
     text = browser.get("/runs/run_doubt").text
-    assert "token:kim says it happened" in text and "on the bank" in text
+    assert "token:kim reports that it happened" in text and "on the bank" in text
 
 
 async def test_a_doubt_that_was_not_done_may_run_again(shop: ShopConsole) -> None:
@@ -137,7 +137,7 @@ async def test_health_names_the_store_and_the_integrations(shop: ShopConsole) ->
 
     await stop_writes(shop.store, by="os:root", reason="moving house")
     text = (await shop.browser()).get("/health").text
-    for wanted in (shop.store.url, "generic", "none serves this store", "moving house"):
+    for wanted in (shop.store.url, "generic", "Queued commands", "moving house"):
         assert wanted in text
 
 
@@ -148,7 +148,7 @@ async def test_health_names_the_store_and_the_integrations(shop: ShopConsole) ->
 async def test_what_is_not_there_is_not_found(shop: ShopConsole, path: str) -> None:
     """With a page that says so."""
     answer = (await shop.browser()).get(path)
-    assert answer.status_code == 404 and "Not done" in answer.text
+    assert answer.status_code == 404 and "Error" in answer.text
 
 
 @pytest.mark.parametrize(

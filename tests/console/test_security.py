@@ -45,9 +45,7 @@ async def test_a_page_asks_to_sign_in(shop: ShopConsole, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", FORMS)
-async def test_a_form_needs_session_token_and_origin(
-    shop: ShopConsole, path: str
-) -> None:
+async def test_a_form_needs_session_token_and_origin(shop: ShopConsole, path: str) -> None:
     """Without one of them it is refused before anything is read."""
     browser = await shop.browser("ada", "admin")
     other = await shop.browser("eve", "admin")

@@ -84,8 +84,10 @@ def _query_parameters(operation: Operation) -> Iterable[dict[str, Any]]:
     for name, schema in operation.query.model_json_schema().get("properties", {}).items():
         about = schema.pop("description", "")
         # An absent parameter is `null` in the model, but no query can say `null`.
-        present = [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]
-        schema |= present[0] if present else {}
+        for present in schema.pop("anyOf", ()):
+            schema |= present if present != {"type": "null"} else {}
+        if schema.get("default", "") is None:
+            del schema["default"]
         yield {"name": name, "in": "query", "description": about, "schema": schema}
 
 

@@ -104,7 +104,7 @@ class ApprovalsQuery(PageQuery):
     """One page of approvals."""
 
     state: Annotated[
-        ApprovalState | Literal["all"], Field(description="The state of the records.")
+        Literal[ApprovalState, "all"], Field(description="The state of the records.")
     ] = "pending"
 
 
