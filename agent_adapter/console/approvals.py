@@ -31,7 +31,7 @@ _MAX_LISTED = 8_000
 ApprovalState = Literal["pending", "approved", "denied", "taken", "expired"]
 
 
-class _Query(Parameters):
+class _ApprovalListQuery(Parameters):
     state: Literal[ApprovalState, "all"] = "pending"
     after: Start = None
 
@@ -49,7 +49,7 @@ async def list_pending(console: Console) -> tuple[list[str], int]:
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    query = read_query(request, _Query)
+    query = read_query(request, _ApprovalListQuery)
     state = query.state
     inbox = Inbox(console.store, tenant=console.settings.tenant)
     records = await inbox.list(

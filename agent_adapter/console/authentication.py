@@ -18,7 +18,7 @@ from agent_adapter.store import access
 from agent_adapter.store.access import ROLES, Session
 from agent_adapter.store.base import Transaction
 
-__all__ = ["Authenticator", "Person"]
+__all__ = ["ConsoleAuthenticator", "Person"]
 
 SESSION_COOKIE = "agent_adapter_session"
 SIGN_IN_COOKIE = "agent_adapter_sign_in"
@@ -53,7 +53,7 @@ class Person:
             )
 
 
-class Authenticator:
+class ConsoleAuthenticator:
     """Signs people in and out, and identifies the sender of each request."""
 
     def __init__(self, settings: Settings) -> None:

@@ -48,11 +48,11 @@ _STATES: dict[ChannelStates, Sequence[str] | None] = {
 }
 
 
-class _ListQuery(Parameters):
+class _ChannelListQuery(Parameters):
     state: ChannelStates = "open"
 
 
-class _ShowQuery(Parameters):
+class _ChannelQuery(Parameters):
     command: str | None = None
 
 
@@ -65,14 +65,14 @@ class _EarlierQuery(Parameters):
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    state = read_query(request, _ListQuery).state
+    state = read_query(request, _ChannelListQuery).state
     lines = await channel_lines(console, state, _LISTED)
     return console.render(request, "channels.html", lines=lines, state=state, states=list(_STATES))
 
 
 async def _show(console: Console, request: Request, person: Person) -> Response:
     channel_id = request.path_params["id"]
-    command = read_query(request, _ShowQuery).command
+    command = read_query(request, _ChannelQuery).command
     found = await channel_report(console, channel_id)
     lines = await log_page(console, channel_id)
     row, names, expectations, served = await console.store.read(lambda tx: _facts(tx, channel_id))

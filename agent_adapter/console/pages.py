@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from agent_adapter.console.authentication import Authenticator, Person
+from agent_adapter.console.authentication import ConsoleAuthenticator, Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import Settings
 from agent_adapter.core.errors import AgentAdapterError, NotFoundError
@@ -46,7 +46,7 @@ class Console:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.store = settings.store
-        self.authenticator = Authenticator(settings)
+        self.authenticator = ConsoleAuthenticator(settings)
         self._templates = _environment()
 
     def render(

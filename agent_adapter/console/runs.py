@@ -46,7 +46,7 @@ class Step:
     live: bool
 
 
-class _ListQuery(Parameters):
+class _RunListQuery(Parameters):
     run: str = ""
     tool: str | None = None
     who: str | None = None
@@ -54,12 +54,12 @@ class _ListQuery(Parameters):
     start: Start = None
 
 
-class _ShowQuery(Parameters):
+class _RunQuery(Parameters):
     start: Start = None
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    query = read_query(request, _ListQuery)
+    query = read_query(request, _RunListQuery)
     if query.run:
         return see_other(f"/runs/{quote(query.run, safe='')}")
     lines, more = await run_page(
@@ -78,7 +78,7 @@ async def _list(console: Console, request: Request, person: Person) -> Response:
 
 async def _show(console: Console, request: Request, person: Person) -> Response:
     run_id = request.path_params["id"]
-    start = read_query(request, _ShowQuery).start
+    start = read_query(request, _RunQuery).start
     line = await run_line(console, run_id)
     found, more = await steps(console, run_id, start, _CALLS_LISTED)
     refusals = await console.store.read(lambda tx: _refusals(tx, run_id)) if start is None else []

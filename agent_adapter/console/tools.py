@@ -21,12 +21,12 @@ __all__ = ["ROUTES", "tool_uses"]
 _PAGE_SIZE = 25
 
 
-class _Query(Parameters):
+class _ToolListQuery(Parameters):
     after: str = ""
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    after = read_query(request, _Query).after
+    after = read_query(request, _ToolListQuery).after
     uses, more = await tool_uses(console, after, _PAGE_SIZE)
     known = {spec.name: _policy(spec) for spec in console.settings.registry or ()}
     return console.render(request, "tools.html", uses=uses, more=more, known=known)

@@ -152,12 +152,12 @@ async def show_channel(asked: ApiRequest) -> ChannelReport:
     return await channels.channel_report(asked.console, asked.path("id"))
 
 
-async def read_log(asked: ApiRequest) -> responses.LogPage:
+async def read_log(asked: ApiRequest) -> responses.LogEntries:
     """List the entries of a channel's log after `since`."""
     query: requests.LogQuery = asked.query
     await channels.channel_report(asked.console, asked.path("id"))
     lines = await channels.log_page(asked.console, asked.path("id"), since=query.since)
-    return responses.LogPage(
+    return responses.LogEntries(
         entries=[
             responses.LogEntry(seq=line.seq, sender=line.sender, **line.envelope.to_dict())
             for line in lines

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agent_adapter.console.api.operation import Operation
+from agent_adapter.console.api.operation import ApiOperation
 from agent_adapter.console.api.responses import ErrorAnswer
 
 __all__ = ["openapi_document"]
@@ -26,7 +26,7 @@ _ERRORS = {
 }
 
 
-def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
+def openapi_document(operations: Sequence[ApiOperation]) -> dict[str, Any]:
     """OpenAPI 3.1 for these operations."""
     import agent_adapter
 
@@ -47,7 +47,7 @@ def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
     }
 
 
-def _operation(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+def _operation(operation: ApiOperation, schemas: dict[str, Any]) -> dict[str, Any]:
     name = re.sub(r"[^a-z]+", "_", f"{operation.method} {operation.path}".lower()).strip("_")
     error = _reference(ErrorAnswer, schemas)
     described: dict[str, Any] = {
@@ -80,7 +80,7 @@ def _path_parameters(path: str) -> Iterable[dict[str, Any]]:
         yield {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-def _query_parameters(operation: Operation) -> Iterable[dict[str, Any]]:
+def _query_parameters(operation: ApiOperation) -> Iterable[dict[str, Any]]:
     for name, schema in operation.query.model_json_schema().get("properties", {}).items():
         about = schema.pop("description", "")
         # An absent parameter is `null` in the model, but no query can say `null`.

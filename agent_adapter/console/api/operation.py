@@ -13,7 +13,7 @@ from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console
 from agent_adapter.console.parameters import Parameters
 
-__all__ = ["ApiRequest", "Operation"]
+__all__ = ["ApiOperation", "ApiRequest"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class ApiRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class ApiOperation:
     """A method and path, what it takes, what it answers, and the least role that may call it.
 
     `answer` is the type that `handler` returns. The OpenAPI document has its schema, and the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_adapter.console.actions import CommandResult
 from agent_adapter.console.api import handlers, requests, responses
-from agent_adapter.console.api.operation import Operation
+from agent_adapter.console.api.operation import ApiOperation
 from agent_adapter.console.health import HealthReport
 from agent_adapter.exec.approval.inbox import ApprovalRecord
 from agent_adapter.network.channels.reports import ChannelReport
@@ -12,21 +12,21 @@ from agent_adapter.store.queries import RunLine
 
 __all__ = ["OPERATIONS"]
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
+OPERATIONS: tuple[ApiOperation, ...] = (
+    ApiOperation(
         method="GET",
         path="/me",
         handler=handlers.me,
         answer=responses.Me,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/approvals",
         handler=handlers.list_approvals,
         answer=responses.ApprovalPage,
         query=requests.ApprovalsQuery,
     ),
-    Operation(
+    ApiOperation(
         method="POST",
         path="/approvals/alike",
         handler=handlers.decide_several,
@@ -34,13 +34,13 @@ OPERATIONS: tuple[Operation, ...] = (
         role="approver",
         body=requests.BulkDecision,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/approvals/{id}",
         handler=handlers.show_approval,
         answer=ApprovalRecord,
     ),
-    Operation(
+    ApiOperation(
         method="POST",
         path="/approvals/{id}/approve",
         handler=handlers.approve,
@@ -48,7 +48,7 @@ OPERATIONS: tuple[Operation, ...] = (
         role="approver",
         body=requests.Decision,
     ),
-    Operation(
+    ApiOperation(
         method="POST",
         path="/approvals/{id}/deny",
         handler=handlers.deny,
@@ -56,45 +56,45 @@ OPERATIONS: tuple[Operation, ...] = (
         role="approver",
         body=requests.Decision,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/runs",
         handler=handlers.list_runs,
         answer=responses.RunPage,
         query=requests.RunsQuery,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/runs/{id}",
         handler=handlers.show_run,
         answer=RunLine,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/runs/{id}/calls",
         handler=handlers.list_calls,
         answer=responses.CallPage,
         query=requests.CallsQuery,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/runs/{id}/verification",
         handler=handlers.verify_run,
         answer=responses.Verification,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/calls/{key}",
         handler=handlers.show_call,
         answer=responses.CallDetails,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/in-doubt",
         handler=handlers.list_in_doubt,
         answer=responses.InDoubtPage,
     ),
-    Operation(
+    ApiOperation(
         method="POST",
         path="/in-doubt/{key}/resolve",
         handler=handlers.resolve,
@@ -102,27 +102,27 @@ OPERATIONS: tuple[Operation, ...] = (
         role="approver",
         body=requests.Resolution,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/channels",
         handler=handlers.list_channels,
         answer=responses.ChannelPage,
         query=requests.ChannelsQuery,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/channels/{id}",
         handler=handlers.show_channel,
         answer=ChannelReport,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/channels/{id}/log",
         handler=handlers.read_log,
-        answer=responses.LogPage,
+        answer=responses.LogEntries,
         query=requests.LogQuery,
     ),
-    Operation(
+    ApiOperation(
         method="POST",
         path="/channels/{id}/speak",
         handler=handlers.speak,
@@ -130,7 +130,7 @@ OPERATIONS: tuple[Operation, ...] = (
         role="approver",
         body=requests.Speech,
     ),
-    Operation(
+    ApiOperation(
         method="POST",
         path="/channels/{id}/fork",
         handler=handlers.fork,
@@ -138,27 +138,27 @@ OPERATIONS: tuple[Operation, ...] = (
         role="admin",
         body=requests.ForkRequest,
     ),
-    Operation(
+    ApiOperation(
         method="POST",
         path="/channels/{id}/resume",
         handler=handlers.resume_fork,
         answer=responses.QueuedCommand,
         role="admin",
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/commands/{id}",
         handler=handlers.show_command,
         answer=CommandResult,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/tools",
         handler=handlers.list_tools,
         answer=responses.ToolPage,
         query=requests.ToolsQuery,
     ),
-    Operation(
+    ApiOperation(
         method="GET",
         path="/health",
         handler=handlers.show_health,

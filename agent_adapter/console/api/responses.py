@@ -21,8 +21,8 @@ __all__ = [
     "ErrorAnswer",
     "ErrorBody",
     "InDoubtPage",
+    "LogEntries",
     "LogEntry",
-    "LogPage",
     "Me",
     "QueuedCommand",
     "ResolvedCall",
@@ -130,7 +130,7 @@ class LogEntry(Envelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogPage:
+class LogEntries:
     """Entries of a channel's log, oldest first."""
 
     entries: list[LogEntry]

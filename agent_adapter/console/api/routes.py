@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agent_adapter.console.api.openapi import openapi_document
-from agent_adapter.console.api.operation import ApiRequest, Operation
+from agent_adapter.console.api.operation import ApiOperation, ApiRequest
 from agent_adapter.console.api.operations import OPERATIONS
 from agent_adapter.console.pages import console_of, content_type
 from agent_adapter.console.parameters import invalid_fields, read_query
@@ -34,7 +34,7 @@ def problem_response(problem: Problem) -> JSONResponse:
     return JSONResponse(error, status_code=problem.status, headers=headers)
 
 
-def _route(operation: Operation) -> Route:
+def _route(operation: ApiOperation) -> Route:
     async def endpoint(request: Request) -> Response:
         console = console_of(request)
         try:
