@@ -27,6 +27,7 @@ __all__ = [
     "EV_TASK_CANCELLED",
     "EV_TASK_CANCEL_REQUEST",
     "EV_TEXT",
+    "TURN_EVENTS",
     "Envelope",
     "Priority",
     "envelope_problems",
@@ -51,7 +52,8 @@ Priority = Literal["background", "normal", "urgent"]
 """How urgent a message is to its receiver; the order of the log does not depend on it."""
 
 _PRIORITIES: tuple[str, ...] = get_args(Priority)
-_TURNS = frozenset({EV_TEXT, EV_PACKET})
+TURN_EVENTS = frozenset({EV_TEXT, EV_PACKET})
+"""The events that use up a turn when they are accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class Envelope:
 
 def is_turn(envelope: Envelope) -> bool:
     """Whether accepting `envelope` uses up a turn: a text or a packet does."""
-    return envelope.event_type in _TURNS
+    return envelope.event_type in TURN_EVENTS
 
 
 def visible_to(envelope: Envelope, participant_id: str) -> bool:

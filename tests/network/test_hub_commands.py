@@ -75,7 +75,7 @@ async def test_a_command_is_done_once_though_the_hub_died_before_noting_it() -> 
         channel = await _two_people(at)
         await _ask(store, "speak", channel_id=channel.channel_id, sender="ana", text="hi")
         row = (await store.read(commands.queued))[0]
-        await commands.run(at.hub, row)
+        await commands.run(at.hub._channels, at.hub._identities, row)
         await at.settle()
         assert await at.said(channel) == [("ana", "hi")]
 

@@ -68,7 +68,7 @@ async def test_rule_16_a_change_that_lost_the_race_is_refused_whole() -> None:
         def racing(tx: Any) -> Any:
             sneaky = _Sneaky(tx, channel.channel_id)
             said = Envelope(channel.channel_id, at.id("ana"), None, EV_TEXT, {"text": "hi"})
-            return log.accept(sneaky, at.hub._desk, said)
+            return log.accept(sneaky, at.hub._hub_context, said)
 
         before = len(await at.log(channel))
         with pytest.raises(Exception, match="changed meanwhile"):
@@ -306,7 +306,7 @@ async def test_rule_23_a_connected_name_is_refused() -> None:
 async def test_rule_24_a_sweeper_that_is_0_is_off_and_others_run() -> None:
     """Only what was asked for is a task."""
     async with await Hub.open(MemoryStore(), ttl_sweep_interval=0) as hub:
-        assert set(hub._sweepers._tasks) == {"expectations", "poll"}
+        assert set(hub._scheduler._sweepers) == {"expectations", "poll"}
 
 
 async def test_rule_24_a_hub_takes_a_path_and_keeps_what_it_held(tmp_path: Path) -> None:
@@ -498,4 +498,4 @@ async def test_an_unknown_channel_is_not_found() -> None:
             await at.hub.post_envelope(
                 Envelope("chn_x", ana.agent_id, None, EV_CONTEXT_SET, {"set": {}})
             )
-        assert at.hub._board._locks == {}
+        assert at.hub._service._locks == {}

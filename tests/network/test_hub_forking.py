@@ -134,7 +134,7 @@ async def test_a_fork_asked_for_by_a_command_is_made_once() -> None:
         asked = {"channel_id": channel.channel_id, "at": await _packet(at, channel, "first")}
         await store.write(lambda tx: commands.queue(tx, "fork", asked))
         row = (await store.read(commands.queued))[0]
-        await commands.run(at.hub, row)
+        await commands.run(at.hub._channels, at.hub._identities, row)
         await at.settle()
         assert len(await at.hub.list_channels()) == 2
 

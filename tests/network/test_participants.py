@@ -95,7 +95,7 @@ async def test_a_parked_turn_outlives_its_hub(tmp_path: Path) -> None:
     channel = await user.open(type="workflow", target="till", knobs={"graph": graph.to_dict()})
     await channel.send("Pay five.")
     [asked] = await _waiting(store)
-    await hub.dispatch.idle()
+    await hub._turns.dispatcher.idle()
     await hub.close()
     await store.aclose()
     assert shop.paid == []

@@ -27,7 +27,7 @@ from agent_adapter.network.channels.snapshot import (
     state_text,
 )
 from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
-from agent_adapter.network.hub import audit, leases
+from agent_adapter.network.hub import audit
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["ReplayReport", "fork", "replay", "resume", "writes_after"]
@@ -57,43 +57,41 @@ class ReplayReport:
 
 
 def fork(
-    tx: Transaction, desk: HubContext, channel_id: str, at: str, new_channel_id: str
+    tx: Transaction, context: HubContext, channel_id: str, at: str, new_channel_id: str
 ) -> Change:
     """Make a channel whose log is that of `channel_id` up to the envelope `at`, and pause it.
 
     Context, audience and taint are copied with it; approvals, limits and deadlines are not. The
     same fork asked for again is the one that was made.
     """
-    leases.check(tx, desk.holder)
     made = tx.get("channels", new_channel_id)
     if made is not None:
-        known = load_snapshot(tx, made, desk.adapters)
-        return Change(new_channel_id, known, repeated=True)
+        snapshot = load_snapshot(tx, made, context.adapters)
+        return Change(new_channel_id, snapshot, repeated=True)
     source = channel_row(tx, channel_id)
     until = _place(tx, channel_id, at)
     row = _copied(tx, source, new_channel_id)
-    draft = _copy_log(tx, desk, source, row, until)
-    with draft:
-        draft.give_turn(draft.was.adapter.expected_next(draft.metadata, draft.state))
+    channel = _copy_log(tx, context, source, row, until)
+    with channel:
+        channel.give_turn(channel.before.adapter.expected_next(channel.metadata, channel.state))
         labels = tx.select("taints", {"scope": _thread(source)})
         for label in labels:
             tx.insert("taints", {**label, "scope": _thread(row)})
         facts = {"channel_id": new_channel_id, "parent_channel_id": channel_id, "at_envelope": at}
         audit.write(tx, audit.FORKED, facts | {"writes": writes_after(tx, channel_id, at)})
-        return draft.finish()
+        return channel.finish()
 
 
 def resume(
-    tx: Transaction, desk: HubContext, channel_id: str, cached: ChannelSnapshot | None = None
+    tx: Transaction, context: HubContext, channel_id: str, cached: ChannelSnapshot | None = None
 ) -> Change:
     """Let a fork go on: the turn that it stopped at is due."""
-    leases.check(tx, desk.holder)
     row = channel_row(tx, channel_id)
-    draft = ChannelTransaction(tx, desk, row, cached)
-    if not row["paused"] or draft.is_over:
-        return Change(channel_id, draft.was, repeated=True)
-    with draft:
-        return draft.unpause()
+    channel = ChannelTransaction(tx, context, row, cached)
+    if not row["paused"] or channel.is_over:
+        return Change(channel_id, channel.before, repeated=True)
+    with channel:
+        return channel.unpause()
 
 
 def writes_after(tx: Transaction, channel_id: str, at: str) -> list[dict[str, Any]]:
@@ -105,11 +103,11 @@ def writes_after(tx: Transaction, channel_id: str, at: str) -> list[dict[str, An
     ]
 
 
-def replay(tx: Transaction, desk: HubContext, channel_id: str) -> ReplayReport:
+def replay(tx: Transaction, context: HubContext, channel_id: str) -> ReplayReport:
     """Fold the channel's log again and compare it with what is kept beside it."""
     row = channel_row(tx, channel_id)
-    known = load_snapshot(tx, row, desk.adapters)
-    adapter, state = known.adapter, known.adapter.initial_state(known.metadata)
+    snapshot = load_snapshot(tx, row, context.adapters)
+    adapter, state = snapshot.adapter, snapshot.adapter.initial_state(snapshot.metadata)
     seq = spoken = 0
     reason: str | None = None
     differences: list[str] = []
@@ -197,10 +195,10 @@ def _copied(tx: Transaction, source: Row, new_channel_id: str) -> Row:
 
 
 def _copy_log(
-    tx: Transaction, desk: HubContext, source: Row, row: Row, until: int
+    tx: Transaction, context: HubContext, source: Row, row: Row, until: int
 ) -> ChannelTransaction:
-    """Write the new channel's log and row; the draft of what comes next in it."""
-    first = load_snapshot(tx, source, desk.adapters)
+    """Write the new channel's log and row; the channel of what comes next in it."""
+    first = load_snapshot(tx, source, context.adapters)
     adapter = first.adapter
     state = adapter.initial_state(first.metadata)
     new_ids: dict[str, str] = {}
@@ -220,7 +218,7 @@ def _copy_log(
                 )
     row |= {"seq": seq, "spoken": spoken, "folded": state_text(adapter.state_to_dict(state))}
     tx.insert("channels", row)
-    return ChannelTransaction(tx, desk, row)
+    return ChannelTransaction(tx, context, row)
 
 
 def _copy_of(envelope: Envelope, channel_id: str, new_ids: Mapping[str, str]) -> Envelope:

@@ -34,7 +34,7 @@ from agent_adapter.network.channels.snapshot import (
     stored_knobs,
 )
 from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
-from agent_adapter.network.hub import audit, leases
+from agent_adapter.network.hub import audit
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["Opening", "answer", "close", "expire_due", "fire", "open_channel"]
@@ -60,35 +60,34 @@ class Opening:
     paused: bool = False
 
 
-def open_channel(tx: Transaction, desk: HubContext, opening: Opening) -> Change:
+def open_channel(tx: Transaction, context: HubContext, opening: Opening) -> Change:
     """Write the channel and invite to it; one without anybody to invite is active at once.
 
     `ProtocolError`, before anything is written, for what the type of channel does not allow.
     """
-    leases.check(tx, desk.holder)
     metadata = metadata_of(opening, tx.now)
-    adapter = desk.adapters.get(opening.manifest.type, opening.manifest.version)
+    adapter = context.adapters.get(opening.manifest.type, opening.manifest.version)
     adapter.validate_create(metadata)
     state = adapter.initial_state(metadata)
     folded = state_text(adapter.state_to_dict(state))
     row = _insert(tx, opening, folded)
     deadlines = expectations.deadlines_of(metadata)
-    known = ChannelSnapshot(0, 0, metadata, state, adapter, metadata.names(), folded, deadlines)
-    draft = ChannelTransaction(tx, desk, row, known)
-    with draft:
+    snapshot = ChannelSnapshot(0, 0, metadata, state, adapter, metadata.names(), folded, deadlines)
+    channel = ChannelTransaction(tx, context, row, snapshot)
+    with channel:
         facts: dict[str, Any] = {"channel_id": opening.channel_id, "creator_id": opening.creator_id}
         facts |= {
             "manifest_type": opening.manifest.type,
             "participants": metadata.participant_ids(),
         }
         audit.write(tx, audit.CREATED, facts | {"manifest_version": opening.manifest.version})
-        _invite(draft, opening)
-        return draft.finish()
+        _invite(channel, opening)
+        return channel.finish()
 
 
-def answer(draft: ChannelTransaction, envelope: Envelope) -> Change:
+def answer(channel: ChannelTransaction, envelope: Envelope) -> Change:
     """Take the answer to an invitation; the last that is needed makes the channel active."""
-    metadata = draft.metadata
+    metadata = channel.metadata
     if envelope.sender_id not in metadata.participant_ids():
         raise ProtocolError(
             f"{envelope.sender_id!r} was not invited to channel {metadata.channel_id}; invited "
@@ -97,55 +96,53 @@ def answer(draft: ChannelTransaction, envelope: Envelope) -> Change:
     agrees = envelope.event_type == EV_CHANNEL_INVITE_ACK
     pending = envelope.sender_id in metadata.pending_acks
     if not pending or (metadata.state is not ChannelState.PENDING and not agrees):
-        known = draft.was
+        snapshot = channel.before
         # Said before, or no longer asked: there is nothing to change.
         return Change(
             metadata.channel_id,
-            known,
+            snapshot,
             accepted=envelope,
             repeated=True,
         )
     key = {"channel_id": metadata.channel_id, "agent_id": envelope.sender_id}
     values: Row = {"ack": "acked" if agrees else "rejected"}
-    draft.tx.update("channel_members", key, values | {"joined_at": draft.tx.now})
-    sent = draft.append(envelope)
+    channel.tx.update("channel_members", key, values | {"joined_at": channel.tx.now})
+    sent = channel.append(envelope)
     left = [item for item in metadata.pending_acks if item != envelope.sender_id]
     rejected = metadata.rejected_by if agrees else [*metadata.rejected_by, envelope.sender_id]
-    draft.metadata = replace(metadata, pending_acks=left, rejected_by=rejected)
+    channel.metadata = replace(metadata, pending_acks=left, rejected_by=rejected)
     if metadata.state is ChannelState.PENDING:
-        _settle(draft)
-    return draft.finish(sent)
+        _settle(channel)
+    return channel.finish(sent)
 
 
 def close(
     tx: Transaction,
-    desk: HubContext,
+    context: HubContext,
     channel_id: str,
     reason: str,
     cached: ChannelSnapshot | None = None,
 ) -> Change:
     """Close the channel with `reason`; one that is over stays as it is."""
-    leases.check(tx, desk.holder)
     row = channel_row(tx, channel_id)
-    draft = ChannelTransaction(tx, desk, row, cached)
-    if draft.is_over:
-        return Change(channel_id, draft.was, repeated=True)
-    draft.end(reason)
-    return draft.finish()
+    channel = ChannelTransaction(tx, context, row, cached)
+    if channel.is_over:
+        return Change(channel_id, channel.before, repeated=True)
+    channel.end(reason)
+    return channel.finish()
 
 
 def expire(
-    tx: Transaction, desk: HubContext, channel_id: str, cached: ChannelSnapshot | None = None
+    tx: Transaction, context: HubContext, channel_id: str, cached: ChannelSnapshot | None = None
 ) -> Change:
     """Close a channel whose time is over, as expired."""
-    leases.check(tx, desk.holder)
     row = channel_row(tx, channel_id)
-    draft = ChannelTransaction(tx, desk, row, cached)
+    channel = ChannelTransaction(tx, context, row, cached)
     over = row["expires_at"] is None or row["expires_at"] > tx.now
-    if draft.is_over or over:
-        return Change(channel_id, draft.was, repeated=True)
-    draft.end("ttl_expired", ChannelState.EXPIRED)
-    return draft.finish()
+    if channel.is_over or over:
+        return Change(channel_id, channel.before, repeated=True)
+    channel.end("ttl_expired", ChannelState.EXPIRED)
+    return channel.finish()
 
 
 def expire_due(tx: Transaction) -> list[str]:
@@ -158,15 +155,14 @@ def expire_due(tx: Transaction) -> list[str]:
 
 
 def fire(
-    tx: Transaction, desk: HubContext, deadline: Row, cached: ChannelSnapshot | None = None
+    tx: Transaction, context: HubContext, deadline: Row, cached: ChannelSnapshot | None = None
 ) -> tuple[Change | None, dict[str, Any] | None]:
     """Act on a deadline that has passed, once: what changed, and the audit record."""
-    leases.check(tx, desk.holder)
     row = channel_row(tx, deadline["channel_id"])
-    draft = ChannelTransaction(tx, desk, row, cached)
-    if draft.is_over or not expectations.fire(tx, deadline):
+    channel = ChannelTransaction(tx, context, row, cached)
+    if channel.is_over or not expectations.fire(tx, deadline):
         return None, None
-    violators = _violators(draft, deadline)
+    violators = _violators(channel, deadline)
     params = json.loads(deadline["params"])
     late = tx.now - deadline["due_at"]
     seconds = float(params.get("seconds", 600))
@@ -176,14 +172,14 @@ def fire(
     record = audit.write(tx, audit.VIOLATED, facts | {"violators": violators, "detail": detail})
     if deadline["handler"] in ("warn", "notify_channel"):
         told = {"expectation": deadline["name"], "violators": violators, "detail": detail}
-        draft.say(EV_EXPECTATION_VIOLATED, told)
+        channel.say(EV_EXPECTATION_VIOLATED, told)
     elif deadline["handler"] == "auto_close":
-        draft.end(f"expectation_violated:{deadline['name']}")
+        channel.end(f"expectation_violated:{deadline['name']}")
     elif deadline["handler"] == "invite_timeout":
-        draft.end("invite_timeout")
-    if deadline["turn"] and not draft.metadata.is_terminal():
-        expectations.next_of(tx, draft.was.deadlines, deadline)
-    return draft.finish(), record
+        channel.end("invite_timeout")
+    if deadline["turn"] and not channel.metadata.is_terminal():
+        expectations.next_of(tx, channel.before.deadlines, deadline)
+    return channel.finish(), record
 
 
 def metadata_of(opening: Opening, now: float) -> ChannelMetadata:
@@ -256,8 +252,8 @@ def _insert(tx: Transaction, opening: Opening, folded: str) -> Row:
     return row
 
 
-def _invite(draft: ChannelTransaction, opening: Opening) -> None:
-    invited = draft.metadata.pending_acks
+def _invite(channel: ChannelTransaction, opening: Opening) -> None:
+    invited = channel.metadata.pending_acks
     data = {
         "channel_id": opening.channel_id,
         "manifest_type": opening.manifest.type,
@@ -267,23 +263,23 @@ def _invite(draft: ChannelTransaction, opening: Opening) -> None:
         "labels": dict(opening.labels),
     }
     for agent_id in invited:
-        draft.say(EV_CHANNEL_INVITE, data, [agent_id])
-    if _enough(draft.metadata):
-        _activate(draft)
+        channel.say(EV_CHANNEL_INVITE, data, [agent_id])
+    if _enough(channel.metadata):
+        _activate(channel)
     else:
         expectations.of_channel(
-            draft.tx, draft.was.deadlines, opening.channel_id, opening.ack_timeout
+            channel.tx, channel.before.deadlines, opening.channel_id, opening.ack_timeout
         )
 
 
-def _settle(draft: ChannelTransaction) -> None:
+def _settle(channel: ChannelTransaction) -> None:
     """Open the channel when enough have agreed; give it up when that cannot happen any more."""
-    metadata = draft.metadata
+    metadata = channel.metadata
     if _enough(metadata):
-        _activate(draft)
+        _activate(channel)
     elif _hopeless(metadata):
         names = metadata.names()
-        draft.end("rejected_by:" + ",".join(names[item] for item in metadata.rejected_by))
+        channel.end("rejected_by:" + ",".join(names[item] for item in metadata.rejected_by))
 
 
 def _needed(metadata: ChannelMetadata) -> int:
@@ -302,21 +298,21 @@ def _hopeless(metadata: ChannelMetadata) -> bool:
     return invited - len(metadata.rejected_by) < _needed(metadata)
 
 
-def _activate(draft: ChannelTransaction) -> None:
-    draft.move(ChannelState.ACTIVE)
-    draft.say(EV_CHANNEL_OPENED, {"channel_id": draft.row["channel_id"]})
-    expectations.stop_acks(draft.tx, draft.row["channel_id"])
-    first = draft.was.adapter.expected_next(draft.metadata, draft.state)
+def _activate(channel: ChannelTransaction) -> None:
+    channel.move(ChannelState.ACTIVE)
+    channel.say(EV_CHANNEL_OPENED, {"channel_id": channel.row["channel_id"]})
+    expectations.stop_acks(channel.tx, channel.row["channel_id"])
+    first = channel.before.adapter.expected_next(channel.metadata, channel.state)
     # The opener's first message is the first turn; anybody else is asked to take it.
-    draft.give_turn(first, by_hand=first is not None and _is_opener(draft, first))
-    expectations.of_silence(draft.tx, draft.was.deadlines, draft.row["channel_id"])
+    channel.give_turn(first, by_hand=first is not None and _is_opener(channel, first))
+    expectations.of_silence(channel.tx, channel.before.deadlines, channel.row["channel_id"])
 
 
-def _is_opener(draft: ChannelTransaction, first: ExpectedTurn) -> bool:
-    return first.agent_id == draft.metadata.creator_id
+def _is_opener(channel: ChannelTransaction, first: ExpectedTurn) -> bool:
+    return first.agent_id == channel.metadata.creator_id
 
 
-def _violators(draft: ChannelTransaction, deadline: Row) -> Sequence[str]:
+def _violators(channel: ChannelTransaction, deadline: Row) -> Sequence[str]:
     if deadline["name"] == expectations.ACKS:
-        return list(draft.metadata.pending_acks)
+        return list(channel.metadata.pending_acks)
     return [deadline["agent_id"]] if deadline["agent_id"] is not None else []

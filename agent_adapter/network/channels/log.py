@@ -19,8 +19,8 @@ from agent_adapter.flow.envelope import (
     EV_CONTEXT_SET,
     EV_PACKET,
     EV_TEXT,
+    TURN_EVENTS,
     Envelope,
-    is_turn,
 )
 from agent_adapter.network.adapters.base import ExpectedTurn
 from agent_adapter.network.channels import expectations
@@ -28,7 +28,7 @@ from agent_adapter.network.channels.lifecycle import answer
 from agent_adapter.network.channels.metadata import ChannelState
 from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row
 from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
-from agent_adapter.network.hub import audit, leases
+from agent_adapter.network.hub import audit
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store.base import Row, Transaction
@@ -41,7 +41,6 @@ __all__ = [
     "end_silent_turn",
     "envelope_of",
     "fail_turn",
-    "park_turn",
     "read_from",
     "stored",
     "window",
@@ -63,7 +62,7 @@ class Refused:
 
 def accept(
     tx: Transaction,
-    desk: HubContext,
+    context: HubContext,
     envelope: Envelope,
     *,
     cached: ChannelSnapshot | None = None,
@@ -77,37 +76,36 @@ def accept(
     it is refused when that turn has passed. Raises a `NetworkError`
     before anything is written.
     """
-    leases.check(tx, desk.holder)
     row = channel_row(tx, envelope.channel_id)
-    known = _first_acceptance(tx, desk, row, envelope, cached)
-    if known is not None:
-        return known
+    snapshot = _first_acceptance(tx, context, row, envelope, cached)
+    if snapshot is not None:
+        return snapshot
     if answers is not None:
         turn_queue.check_waits(tx, answers, envelope.channel_id, envelope.sender_id)
-    draft = ChannelTransaction(tx, desk, row, cached)
+    channel = ChannelTransaction(tx, context, row, cached)
     if envelope.event_type in INVITE_ANSWERS:
-        with draft:
-            return answer(draft, envelope)
-    _check_open(draft)
-    changes = _round_changes(draft, turn, adopted)
-    _check_all(draft, envelope, changes)
-    ended = _turn_ended(draft, envelope, turn)
-    with draft:
-        closing = _write_changes(draft, envelope.sender_id, changes, turn)
-        sent = draft.append(envelope, None if ended is None else ended["turn_id"])
+        with channel:
+            return answer(channel, envelope)
+    _check_open(channel)
+    changes = _round_changes(channel, turn, adopted)
+    _check_all(channel, envelope, changes)
+    ended = _turn_ended(channel, envelope, turn)
+    with channel:
+        closing = _write_changes(channel, envelope.sender_id, changes, turn)
+        sent = channel.append(envelope, None if ended is None else ended["turn_id"])
         if ended is not None:
             turn_queue.done(tx, ended)
-        if is_turn(sent) and draft.row["turn_n"]:
+        if sent.event_type in TURN_EVENTS and channel.row["turn_n"]:
             # A silent round ended the turn before, and left its clocks running.
-            n = draft.row["turn_n"] if ended is None else ended["n"]
+            n = channel.row["turn_n"] if ended is None else ended["n"]
             expectations.stop_turn(tx, sent.channel_id, n)
-        _follow(draft, sent, closing, took_turn=ended is not None)
-        return draft.finish(sent)
+        _follow(channel, sent, closing, took_turn=ended is not None)
+        return channel.finish(sent)
 
 
 def end_silent_turn(
     tx: Transaction,
-    desk: HubContext,
+    context: HubContext,
     ref: TurnRef,
     *,
     cached: ChannelSnapshot | None = None,
@@ -117,35 +115,27 @@ def end_silent_turn(
 
     Nobody else's turn follows: the same participant is expected, and its clocks go on.
     """
-    leases.check(tx, desk.holder)
     turn = turn_queue.held(tx, ref)
-    draft = ChannelTransaction(tx, desk, channel_row(tx, ref.channel_id), cached)
-    _check_open(draft)
-    changes = _round_changes(draft, ref, adopted)
-    with draft:
-        closing = _write_changes(draft, turn["agent_id"], changes, ref)
+    channel = ChannelTransaction(tx, context, channel_row(tx, ref.channel_id), cached)
+    _check_open(channel)
+    changes = _round_changes(channel, ref, adopted)
+    with channel:
+        closing = _write_changes(channel, turn["agent_id"], changes, ref)
         turn_queue.done(tx, turn, "silent")
         if closing is not None:
-            draft.end(closing)
-        return draft.finish()
-
-
-def park_turn(tx: Transaction, desk: HubContext, ref: TurnRef, waits_for: Sequence[str]) -> Row:
-    """Set the turn aside until one of these is decided; its row, `due` if one is already."""
-    leases.check(tx, desk.holder)
-    return turn_queue.park(tx, ref, waits_for)
+            channel.end(closing)
+        return channel.finish()
 
 
 def fail_turn(
     tx: Transaction,
-    desk: HubContext,
+    context: HubContext,
     ref: TurnRef,
     error: BaseException,
     *,
     cached: ChannelSnapshot | None = None,
 ) -> Row | Change:
     """Count a failed attempt: the turn's row where it is tried again, else the closed channel."""
-    leases.check(tx, desk.holder)
     turn = turn_queue.held(tx, ref)
     kind = type(error).__name__
     facts = {"turn_id": ref.turn_id, "attempt": ref.attempt, "envelope_id": turn["trigger"] or ""}
@@ -159,10 +149,10 @@ def fail_turn(
             return again
     else:
         turn_queue.give_up(tx, turn, kind)
-    draft = ChannelTransaction(tx, desk, channel_row(tx, ref.channel_id), cached)
-    if not draft.is_over:
-        draft.end("turn_failed")
-    return draft.finish()
+    channel = ChannelTransaction(tx, context, channel_row(tx, ref.channel_id), cached)
+    if not channel.is_over:
+        channel.end("turn_failed")
+    return channel.finish()
 
 
 def read_from(
@@ -220,7 +210,11 @@ def _may_see(entry: Row, participant_id: str) -> bool:
 
 
 def _first_acceptance(
-    tx: Transaction, desk: HubContext, row: Row, envelope: Envelope, cached: ChannelSnapshot | None
+    tx: Transaction,
+    context: HubContext,
+    row: Row,
+    envelope: Envelope,
+    cached: ChannelSnapshot | None,
 ) -> Change | None:
     """The earlier acceptance of a message that bears the same key."""
     if envelope.idempotency_key is None:
@@ -230,49 +224,49 @@ def _first_acceptance(
     if not rows or rows[0]["sender_id"] != envelope.sender_id:
         return None
     first = stored(rows[0]["body"])
-    known = ChannelTransaction(tx, desk, row, cached).was
+    snapshot = ChannelTransaction(tx, context, row, cached).before
     return Change(
         row["channel_id"],
-        known,
+        snapshot,
         accepted=first,
         repeated=True,
     )
 
 
-def _check_open(draft: ChannelTransaction) -> None:
-    state = draft.metadata.state
+def _check_open(channel: ChannelTransaction) -> None:
+    state = channel.metadata.state
     if state is not ChannelState.ACTIVE:
-        reason = f" ({draft.metadata.close_reason})" if draft.metadata.close_reason else ""
+        reason = f" ({channel.metadata.close_reason})" if channel.metadata.close_reason else ""
         raise ProtocolError(
-            f"channel {draft.row['channel_id']} is {state.value}{reason} and takes no messages"
+            f"channel {channel.row['channel_id']} is {state.value}{reason} and takes no messages"
         )
 
 
 def _check_all(
-    draft: ChannelTransaction, envelope: Envelope, changes: Sequence[Mapping[str, Any]]
+    channel: ChannelTransaction, envelope: Envelope, changes: Sequence[Mapping[str, Any]]
 ) -> None:
     """Everything that may refuse is asked before the first row is written."""
-    adapter, state = draft.was.adapter, draft.state
+    adapter, state = channel.before.adapter, channel.state
     for change in changes:
         if "close" not in change:
-            staged = _context_set(draft, envelope.sender_id, change)
-            adapter.validate_send(draft.metadata, staged, state)
+            staged = _context_set(channel, envelope.sender_id, change)
+            adapter.validate_send(channel.metadata, staged, state)
             state = adapter.fold(staged, state)
-    adapter.validate_send(draft.metadata, envelope, state)
+    adapter.validate_send(channel.metadata, envelope, state)
 
 
 def _round_changes(
-    draft: ChannelTransaction, turn: TurnRef | None, adopted: Collection[str]
+    channel: ChannelTransaction, turn: TurnRef | None, adopted: Collection[str]
 ) -> list[Mapping[str, Any]]:
     if turn is None:
         return []
-    turn_queue.held(draft.tx, turn)
-    changes = turn_queue.staged_changes(draft.tx, turn.turn_id)
+    turn_queue.held(channel.tx, turn)
+    changes = turn_queue.staged_changes(channel.tx, turn.turn_id)
     return turn_queue.adopted_changes(changes, turn.attempt, adopted) if changes else []
 
 
 def _write_changes(
-    draft: ChannelTransaction,
+    channel: ChannelTransaction,
     sender_id: str,
     changes: Sequence[Mapping[str, Any]],
     turn: TurnRef | None,
@@ -283,59 +277,63 @@ def _write_changes(
         if "close" in change:
             closing = str(change["close"] or "closed_by_participant")
         else:
-            staged = _context_set(draft, sender_id, change)
-            draft.append(staged, None if turn is None else turn.turn_id)
+            staged = _context_set(channel, sender_id, change)
+            channel.append(staged, None if turn is None else turn.turn_id)
     return closing
 
 
-def _context_set(draft: ChannelTransaction, sender_id: str, change: Mapping[str, Any]) -> Envelope:
-    return Envelope(draft.row["channel_id"], sender_id, None, EV_CONTEXT_SET, dict(change))
+def _context_set(
+    channel: ChannelTransaction, sender_id: str, change: Mapping[str, Any]
+) -> Envelope:
+    return Envelope(channel.row["channel_id"], sender_id, None, EV_CONTEXT_SET, dict(change))
 
 
-def _turn_ended(draft: ChannelTransaction, envelope: Envelope, turn: TurnRef | None) -> Row | None:
+def _turn_ended(
+    channel: ChannelTransaction, envelope: Envelope, turn: TurnRef | None
+) -> Row | None:
     """The turn that `envelope` ends: that of its round, or the one its sender was to take."""
     if turn is not None:
-        row = turn_queue.held(draft.tx, turn)
+        row = turn_queue.held(channel.tx, turn)
         if row["agent_id"] != envelope.sender_id:
             raise ProtocolError(
                 f"turn {turn.turn_id} is {row['agent_id']}'s, not {envelope.sender_id}'s"
             )
         return row
-    turn_id = draft.row["turn_id"]
-    if turn_id is None or not is_turn(envelope):
+    turn_id = channel.row["turn_id"]
+    if turn_id is None or envelope.event_type not in TURN_EVENTS:
         return None
-    row_of_turn = draft.tx.get("turns", turn_id)
+    row_of_turn = channel.tx.get("turns", turn_id)
     if row_of_turn is None or row_of_turn["agent_id"] != envelope.sender_id:
         return None
     return row_of_turn if row_of_turn["state"] in ("due", "running", "parked") else None
 
 
 def _follow(
-    draft: ChannelTransaction, sent: Envelope, closing: str | None, *, took_turn: bool
+    channel: ChannelTransaction, sent: Envelope, closing: str | None, *, took_turn: bool
 ) -> None:
     """What comes after an accepted envelope: the end of the channel, or the next turn."""
-    result = draft.was.adapter.on_accepted(draft.metadata, sent, draft.state)
+    result = channel.before.adapter.on_accepted(channel.metadata, sent, channel.state)
     if result.next_state is not None and result.next_state.is_terminal:
-        draft.end(result.auto_close_reason, result.next_state)
+        channel.end(result.auto_close_reason, result.next_state)
         return
     if closing is not None:
-        draft.end(closing)
+        channel.end(closing)
         return
-    if is_turn(sent):
-        turn = draft.was.adapter.next_turn(draft.metadata, sent, draft.state)
-        if took_turn or turn is None or not _waits_already(draft, turn):
-            draft.give_turn(turn)
-    expectations.of_silence(draft.tx, draft.was.deadlines, sent.channel_id)
+    if sent.event_type in TURN_EVENTS:
+        turn = channel.before.adapter.next_turn(channel.metadata, sent, channel.state)
+        if took_turn or turn is None or not _waits_already(channel, turn):
+            channel.give_turn(turn)
+    expectations.of_silence(channel.tx, channel.before.deadlines, sent.channel_id)
 
 
-def _waits_already(draft: ChannelTransaction, turn: ExpectedTurn) -> bool:
-    turn_id, trigger = draft.row["turn_id"], turn.triggering_envelope_id
-    return turn_id is not None and turn_queue.point_at(draft.tx, turn_id, turn.agent_id, trigger)
+def _waits_already(channel: ChannelTransaction, turn: ExpectedTurn) -> bool:
+    turn_id, trigger = channel.row["turn_id"], turn.triggering_envelope_id
+    return turn_id is not None and turn_queue.point_at(channel.tx, turn_id, turn.agent_id, trigger)
 
 
 def check_change(
-    known: ChannelSnapshot, agent_id: str, change: Mapping[str, Any], variables: dict[str, Any]
+    snapshot: ChannelSnapshot, agent_id: str, change: Mapping[str, Any], variables: dict[str, Any]
 ) -> None:
     """Refuse a change of variables that `agent_id` may not make."""
-    acl = known.metadata.knobs.get("context_acl")
-    check_updates(change, variables, writer=known.names.get(agent_id, agent_id), acl=acl)
+    acl = snapshot.metadata.knobs.get("context_acl")
+    check_updates(change, variables, writer=snapshot.names.get(agent_id, agent_id), acl=acl)

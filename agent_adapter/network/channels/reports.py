@@ -115,9 +115,7 @@ def log_lines(
 
 def replayed(tx: Transaction, channel_id: str) -> ReplayReport:
     """The channel's log folded again and compared with what is kept beside it."""
-    return replay(
-        tx, HubContext(holder="", adapters=AdapterRegistry(), is_person=_nobody), channel_id
-    )
+    return replay(tx, HubContext(adapters=AdapterRegistry(), is_person=_nobody), channel_id)
 
 
 def text_line(envelope: Envelope) -> str:

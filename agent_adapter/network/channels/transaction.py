@@ -9,7 +9,7 @@ from typing import Any
 
 from agent_adapter.core.errors import NetworkError, ProtocolError
 from agent_adapter.exec.ids import new_id
-from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, Envelope, is_turn
+from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, TURN_EVENTS, Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ExpectedTurn
 from agent_adapter.network.channels import expectations
@@ -31,12 +31,8 @@ __all__ = ["Change", "ChannelTransaction", "HubContext", "RollbackRequired"]
 
 @dataclass(frozen=True, slots=True)
 class HubContext:
-    """What an operation has to know of its hub.
+    """What an operation needs of its hub: the channel types, and who takes turns by hand."""
 
-    `holder` is the hub's mark in the lease; `is_person(agent_id)` says who takes turns by hand.
-    """
-
-    holder: str
     adapters: AdapterRegistry
     is_person: Callable[[str], bool]
 
@@ -46,19 +42,19 @@ class Change:
 
     Attributes:
         channel_id: the channel.
-        known: the channel after it.
+        snapshot: the channel after it.
         envelopes: those appended, in order.
         due: turns that may be started now or later.
         accepted: the envelope that was asked for, where one was.
         repeated: nothing was written, since it had been done before.
     """
 
-    __slots__ = ("accepted", "channel_id", "due", "envelopes", "known", "repeated")
+    __slots__ = ("accepted", "channel_id", "due", "envelopes", "repeated", "snapshot")
 
     def __init__(
         self,
         channel_id: str,
-        known: ChannelSnapshot,
+        snapshot: ChannelSnapshot,
         *,
         envelopes: Sequence[Envelope] = (),
         due: Sequence[Row] = (),
@@ -66,7 +62,7 @@ class Change:
         repeated: bool = False,
     ) -> None:
         self.channel_id = channel_id
-        self.known = known
+        self.snapshot = snapshot
         self.envelopes = envelopes
         self.due = due
         self.accepted = accepted
@@ -90,24 +86,24 @@ class ChannelTransaction:
         "_envelopes",
         "_spoken",
         "_values",
-        "desk",
+        "before",
+        "context",
         "metadata",
         "row",
         "seq",
         "state",
         "tx",
-        "was",
     )
 
     def __init__(
-        self, tx: Transaction, desk: HubContext, row: Row, cached: ChannelSnapshot | None = None
+        self, tx: Transaction, context: HubContext, row: Row, cached: ChannelSnapshot | None = None
     ) -> None:
         self.tx = tx
-        self.desk = desk
+        self.context = context
         self.row = row
-        self.was = load_snapshot(tx, row, desk.adapters, cached)
-        self.metadata = self.was.metadata
-        self.state = self.was.state
+        self.before = load_snapshot(tx, row, context.adapters, cached)
+        self.metadata = self.before.metadata
+        self.state = self.before.state
         self.seq: int = row["seq"]
         self._spoken: int = row["spoken"]
         self._envelopes: list[Envelope] = []
@@ -142,8 +138,8 @@ class ChannelTransaction:
             envelope.ttl_seconds,
         )
         tx.insert("envelopes", self._log_row(sent, turn_id))
-        self.state = self.was.adapter.fold(sent, self.state)
-        if is_turn(sent):
+        self.state = self.before.adapter.fold(sent, self.state)
+        if sent.event_type in TURN_EVENTS:
             self._spoken += 1
         self._envelopes.append(sent)
         return sent
@@ -163,7 +159,7 @@ class ChannelTransaction:
             self._values["expected"] = None
             return
         n = (self._values.get("turn_n") or self.row["turn_n"]) + 1
-        waits = by_hand or bool(self.row["paused"]) or self.desk.is_person(turn.agent_id)
+        waits = by_hand or bool(self.row["paused"]) or self.context.is_person(turn.agent_id)
         due_at = None if waits else self.tx.now
         made = turn_queue.open_turn(
             self.tx, self.row["channel_id"], n, turn.agent_id, turn.triggering_envelope_id, due_at
@@ -173,7 +169,7 @@ class ChannelTransaction:
             self._due.append(made)
         if not self.row["paused"]:
             channel_id = self.row["channel_id"]
-            expectations.of_turn(self.tx, self.was.deadlines, channel_id, n, turn.agent_id)
+            expectations.of_turn(self.tx, self.before.deadlines, channel_id, n, turn.agent_id)
 
     def unpause(self) -> Change:
         """Let the channel go on with the turn that it stands at."""
@@ -181,9 +177,9 @@ class ChannelTransaction:
         turn_id = self.row["turn_id"]
         turn = self.tx.get("turns", turn_id) if turn_id is not None else None
         if turn is not None and turn["state"] == "due":
-            deadlines, channel_id = self.was.deadlines, turn["channel_id"]
+            deadlines, channel_id = self.before.deadlines, turn["channel_id"]
             expectations.of_turn(self.tx, deadlines, channel_id, turn["n"], turn["agent_id"])
-            if not self.desk.is_person(turn["agent_id"]):
+            if not self.context.is_person(turn["agent_id"]):
                 due = {"due_at": self.tx.now}
                 self.tx.update("turns", {"turn_id": turn_id, "state": "due"}, due)
                 self._due.append(turn | due)
@@ -215,19 +211,18 @@ class ChannelTransaction:
     def finish(self, accepted: Envelope | None = None) -> Change:
         """Write the channel's row; what was done, for those who listen."""
         revision = self.row["revision"] + 1
-        folded = self.was.folded
-        if self.state is not self.was.state:
-            folded = state_text(self.was.adapter.state_to_dict(self.state))
+        folded = self.before.folded
+        if self.state is not self.before.state:
+            folded = state_text(self.before.adapter.state_to_dict(self.state))
         values = self._values | {"seq": self.seq, "spoken": self._spoken, "revision": revision}
         values["folded"] = folded
         where = {"channel_id": self.row["channel_id"], "revision": self.row["revision"]}
         if not self.tx.update("channels", where, values):
             raise ProtocolError(f"{self.row['channel_id']} was changed meanwhile; send it again")
-        was = self.was
-        known = was.after(revision, self.seq, self.metadata, self.state, folded)
+        snapshot = self.before.after(revision, self.seq, self.metadata, self.state, folded)
         channel_id = self.row["channel_id"]
         return Change(
-            channel_id, known, envelopes=self._envelopes, due=self._due, accepted=accepted
+            channel_id, snapshot, envelopes=self._envelopes, due=self._due, accepted=accepted
         )
 
     def _log_row(self, sent: Envelope, turn_id: str | None) -> Row:

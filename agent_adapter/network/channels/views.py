@@ -106,13 +106,13 @@ class _Projection:
         earlier: int = 0,
     ) -> list[ViewMessage]:
         """The messages of `envelopes` as `participant_id` sees them; see `ViewPolicy`."""
-        shown: list[ViewMessage] = []
-        for envelope in envelopes:
-            if not visible_to(envelope, participant_id):
-                continue
-            text = render_envelope(envelope)
-            if text:
-                shown.append(self._message(envelope, text, participant_id, name_for))
+        visible = [item for item in envelopes if visible_to(item, participant_id)]
+        texts = [render_envelope(item) for item in visible]
+        shown = [
+            self._message(item, text, participant_id, name_for)
+            for item, text in zip(visible, texts, strict=True)
+            if text
+        ]
         left_out = shown[: -self._window]
         if not self._summarises or not (left_out or earlier):
             return shown[-self._window :]

@@ -88,7 +88,7 @@ class AgentClient(ParticipantClient):
 
     async def _received(self, envelope: Envelope) -> None:
         handler = self._handler
-        if handler is None or not from_elsewhere(envelope, self.agent_id):
+        if handler is None or not from_elsewhere(envelope, self._agent_id):
             return
         try:
             await handler(envelope)
@@ -100,7 +100,7 @@ class AgentClient(ParticipantClient):
         hub = await client.hub_like()
         turn = await build_turn(
             started,
-            agent_name=self.name,
+            agent_name=self._passport.name,
             adapter=client.adapter_for_metadata(started.metadata),
             executor=client.executor,
             port=client.turn_port(started.ref),

@@ -140,7 +140,7 @@ class HumanClient(ParticipantClient):
         self._arrived.set()
 
     async def _received(self, envelope: Envelope) -> None:
-        if not from_elsewhere(envelope, self.agent_id):
+        if not from_elsewhere(envelope, self._agent_id):
             return
         self._inbox.append(envelope)
         self._arrived.set()

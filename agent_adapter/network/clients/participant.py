@@ -38,6 +38,7 @@ class ParticipantClient:
         self, *, passport: Passport, resume: Resume, rule: Rule, hub_client: HubClient
     ) -> None:
         self._passport = passport
+        self._agent_id = passport.agent_id or ""
         self._resume = resume
         self._rule = rule
         self._hub_client = hub_client
@@ -48,9 +49,9 @@ class ParticipantClient:
     @property
     def agent_id(self) -> str:
         """The id that the hub gave it."""
-        if self._passport.agent_id is None:
+        if not self._agent_id:
             raise NetworkError(f"{self._passport.name} is not registered with a hub")
-        return self._passport.agent_id
+        return self._agent_id
 
     @property
     def name(self) -> str:
@@ -213,7 +214,7 @@ class ParticipantClient:
         if (
             self._auto_ack
             and envelope.event_type == EV_CHANNEL_INVITE
-            and envelope.sender_id != self.agent_id
+            and envelope.sender_id != self._agent_id
         ):
             # Not waited for: what comes next must not queue behind a hub's writes.
             task = asyncio.create_task(self._ack(envelope))

@@ -37,21 +37,25 @@ ENVELOPE_LIMIT = 512 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A registered participant with its résumé and its rule."""
+    """A registered participant with its résumé and its rule.
+
+    Attributes:
+        passport: who it is.
+        resume: what it can do.
+        rule: what it may do.
+        agent_id: the id that the hub gave it; empty before.
+        name: its Passport name.
+    """
 
     passport: Passport
     resume: Resume = field(default_factory=Resume)
     rule: Rule = field(default_factory=Rule)
+    agent_id: str = field(init=False, repr=False)
+    name: str = field(init=False, repr=False)
 
-    @property
-    def agent_id(self) -> str:
-        """Its id, given by the hub."""
-        return self.passport.agent_id or ""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.passport.name
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "agent_id", self.passport.agent_id or "")
+        object.__setattr__(self, "name", self.passport.name)
 
 
 @dataclass(frozen=True, slots=True)

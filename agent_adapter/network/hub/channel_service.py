@@ -11,13 +11,15 @@ from typing import Any, TypeVar
 
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundError, StoreError
 from agent_adapter.core.ports import Clock
-from agent_adapter.flow.envelope import Envelope, is_turn, visible_to
+from agent_adapter.flow.envelope import TURN_EVENTS, Envelope
+from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.channels import log
 from agent_adapter.network.channels.log import Refused
 from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row, load_snapshot
-from agent_adapter.network.channels.transaction import Change, HubContext, RollbackRequired
+from agent_adapter.network.channels.transaction import Change, RollbackRequired
+from agent_adapter.network.hub import leases
 from agent_adapter.network.hub.outbox import Outbox
-from agent_adapter.network.turns.turn_types import Receiver
+from agent_adapter.network.turns.turn_types import Receiver, RunTurn
 from agent_adapter.store.base import Operation, Row, Store, Transaction
 
 __all__ = ["ChannelOperation", "ChannelService"]
@@ -32,7 +34,7 @@ _log = logging.getLogger("agent_adapter.network")
 
 
 class _Waiting(Mapping[str, int]):
-    """How many messages wait for each participant, counted when it is asked for."""
+    """The number of undelivered messages per participant, counted on access."""
 
     def __init__(self, outboxes: Mapping[str, Outbox], missed: Mapping[str, int]) -> None:
         self._outboxes = outboxes
@@ -50,45 +52,51 @@ class _Waiting(Mapping[str, int]):
 
 
 class ChannelService:
-    """The store of a hub, the channels that it has read, and the receivers attached to it.
+    """Runs a hub's operations on its store, caches channel snapshots, delivers what changed.
 
-    Changes of one channel follow each other; those of different channels share the store's
-    transactions. What changed is told after it is durable, in the order of the log.
+    Changes of one channel run one after another; those of different channels share the store's
+    transactions. Changes are delivered after they are durable, in the order of the log.
     """
 
     def __init__(
         self,
         store: Store,
-        desk: HubContext,
         *,
+        holder: str,
+        adapters: AdapterRegistry,
         clock: Clock | None,
         context: contextvars.Context,
-        offer: Callable[[Row], None],
     ) -> None:
         self.store = store
-        self.desk = desk
+        self._holder = holder
+        self._adapters = adapters
         self._clock = clock
         self._context = context
-        self._offer = offer
-        self._known: OrderedDict[str, ChannelSnapshot] = OrderedDict()
+        self._offer: Callable[[Row], None] | None = None
+        self._snapshots: OrderedDict[str, ChannelSnapshot] = OrderedDict()
         self._locks: dict[str, asyncio.Lock] = {}
         self._outboxes: dict[str, Outbox] = {}
         self._missed: dict[str, int] = {}
-        self.waiting = _Waiting(self._outboxes, self._missed)
+        self.waiting: Mapping[str, int] = _Waiting(self._outboxes, self._missed)
         self._tasks: set[asyncio.Task[None]] = set()
         self._watchers: dict[str, list[asyncio.Future[ChannelSnapshot]]] = {}
+
+    def when_due(self, offer: Callable[[Row], None]) -> None:
+        """Call `offer` with each turn that a change makes due."""
+        self._offer = offer
 
     # --- operations ---------------------------------------------------------------------------
 
     async def write(self, op: Operation[T]) -> T:
-        """Run `op`; a refusal is raised."""
+        """Run `op` and raise its `NetworkError`, if any."""
 
         def run(tx: Transaction) -> Any:
             self._set_clock(tx)
             try:
                 return op(tx)
             except NetworkError as exc:
-                # As a value: nothing else of the store's transaction is taken back for it.
+                # Returned, not raised: an exception would roll back the operations of others that
+                # share the store's transaction.
                 return Refused(exc)
 
         try:
@@ -108,17 +116,27 @@ class ChannelService:
 
         return await self.store.read(run)
 
+    async def write_leased(self, op: Operation[T]) -> T:
+        """Run `op` if this hub still holds the store's lease; `HubReplaced` otherwise."""
+
+        def run(tx: Transaction) -> T:
+            # In the transaction itself: a hub that was replaced must not write one row more.
+            leases.check(tx, self._holder)
+            return op(tx)
+
+        return await self.write(run)
+
     async def change(self, channel_id: str, op: ChannelOperation) -> Any:
-        """Run `op` on a channel, after every other change of it, and tell what it did."""
+        """Run `op` on a channel under the lease, after all earlier changes; deliver its result."""
         lock = self._locks.get(channel_id)
         if lock is None:
             lock = self._locks[channel_id] = asyncio.Lock()
         async with lock:
-            cached = self._known.get(channel_id)
+            cached = self._snapshots.get(channel_id)
             try:
-                result = await self.write(lambda tx: op(tx, cached))
+                result = await self.write_leased(lambda tx: op(tx, cached))
             except (asyncio.CancelledError, StoreError):
-                # What was asked for may have been done, or will be.
+                # The operation may have been committed, or may be later.
                 self._look_again(channel_id, None if cached is None else cached.seq)
                 raise
             except NotFoundError:
@@ -128,10 +146,10 @@ class ChannelService:
                 self.tell(result)
             return result
 
-    async def known(self, channel_id: str) -> ChannelSnapshot:
-        """The channel as it is now; `NotFoundError` where there is none."""
-        cached = self._known.get(channel_id)
-        adapters = self.desk.adapters
+    async def snapshot(self, channel_id: str) -> ChannelSnapshot:
+        """The channel as it is now; `NotFoundError` for an unknown id."""
+        cached = self._snapshots.get(channel_id)
+        adapters = self._adapters
 
         def op(tx: Transaction) -> ChannelSnapshot:
             return load_snapshot(tx, channel_row(tx, channel_id), adapters, cached)
@@ -139,27 +157,28 @@ class ChannelService:
         return await self.read(op)
 
     def cached(self, channel_id: str) -> ChannelSnapshot | None:
-        """The channel as this process last saw it."""
-        return self._known.get(channel_id)
+        """The cached snapshot of a channel."""
+        return self._snapshots.get(channel_id)
 
     def tell(self, change: Change) -> None:
-        """Tell those who may know of it what has become durable."""
-        channel_id, known = change.channel_id, change.known
-        if known.metadata.state.is_terminal:
-            self._known.pop(channel_id, None)
+        """Cache the new snapshot; deliver the envelopes and due turns of a durable change."""
+        channel_id, snapshot = change.channel_id, change.snapshot
+        if snapshot.metadata.state.is_terminal:
+            self._snapshots.pop(channel_id, None)
             self._locks.pop(channel_id, None)
         else:
-            self._known[channel_id] = known
-            if len(self._known) > _KEPT_CHANNELS:
-                oldest, _ = self._known.popitem(last=False)
+            self._snapshots[channel_id] = snapshot
+            if len(self._snapshots) > _KEPT_CHANNELS:
+                oldest, _ = self._snapshots.popitem(last=False)
                 self._locks.pop(oldest, None)
         for envelope in change.envelopes:
-            self._deliver(envelope, known)
-        for row in change.due:
-            self._offer(row)
+            self._deliver(envelope, snapshot)
+        if self._offer is not None:
+            for row in change.due:
+                self._offer(row)
         for future in self._watchers.get(channel_id, ()):
-            if not future.done() and known.metadata.state.value != "pending":
-                future.set_result(known)
+            if not future.done() and snapshot.metadata.state.value != "pending":
+                future.set_result(snapshot)
 
     async def settled(
         self, channel_id: str, future: asyncio.Future[ChannelSnapshot]
@@ -183,23 +202,28 @@ class ChannelService:
     # --- receivers ----------------------------------------------------------------------------
 
     def attach(self, agent_id: str, receiver: Receiver) -> None:
-        """Deliver to `receiver` from now on."""
+        """Deliver a participant's envelopes to `receiver`."""
         self._outboxes[agent_id] = Outbox(receiver, self.spawn)
         self._missed.pop(agent_id, None)
 
     def detach(self, agent_id: str) -> None:
-        """Deliver nothing more to that participant."""
+        """Stop delivering to a participant."""
         outbox = self._outboxes.pop(agent_id, None)
         if outbox is not None:
             outbox.close()
 
     def receiver(self, agent_id: str) -> Receiver | None:
-        """Who is attached for that participant."""
+        """The attached receiver of a participant."""
         outbox = self._outboxes.get(agent_id)
         return None if outbox is None else outbox.receiver
 
+    def runner_of(self, agent_id: str) -> RunTurn | None:
+        """Runs the turns of a participant in this process; `None` if nothing does."""
+        outbox = self._outboxes.get(agent_id)
+        return None if outbox is None else outbox.receiver.run_turn
+
     def attached(self) -> list[str]:
-        """Ids of those who are attached."""
+        """The ids of the attached participants."""
         return list(self._outboxes)
 
     def spawn(self, work: Callable[[], Any]) -> asyncio.Task[None]:
@@ -210,29 +234,31 @@ class ChannelService:
         return task
 
     async def drained(self) -> None:
-        """Return when nothing waits to be delivered."""
+        """Return when every outbox is empty."""
         for outbox in list(self._outboxes.values()):
             await outbox.drained()
 
     async def close(self) -> None:
-        """Let go of everybody who is attached."""
+        """Detach all participants and cancel the hub's tasks."""
         for agent_id in list(self._outboxes):
             self.detach(agent_id)
         tasks = [task for task in self._tasks if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._known.clear()
+        self._snapshots.clear()
 
-    def _deliver(self, envelope: Envelope, known: ChannelSnapshot) -> None:
-        for participant in known.metadata.participants:
+    def _deliver(self, envelope: Envelope, snapshot: ChannelSnapshot) -> None:
+        audience, sender_id = envelope.audience, envelope.sender_id
+        counts = envelope.event_type in TURN_EVENTS
+        for participant in snapshot.metadata.participants:
             agent_id = participant.agent_id
-            if not visible_to(envelope, agent_id):
+            if audience is not None and agent_id not in audience and agent_id != sender_id:
                 continue
             outbox = self._outboxes.get(agent_id)
             if outbox is not None:
                 outbox.put(envelope)
-            elif is_turn(envelope):
+            elif counts:
                 self._missed[agent_id] = self._missed.get(agent_id, 0) + 1
 
     def _set_clock(self, tx: Transaction) -> None:
@@ -240,7 +266,7 @@ class ChannelService:
             tx.now = self._clock()
 
     def _look_again(self, channel_id: str, seq: int | None) -> None:
-        """Whoever asked is gone, the operation is not: tell what it did, once it is durable."""
+        """Deliver what an operation did whose caller was cancelled or whose write failed late."""
 
         async def look() -> None:
             async with self._locks.setdefault(channel_id, asyncio.Lock()):
@@ -253,14 +279,14 @@ class ChannelService:
 
     def _since(self, tx: Transaction, channel_id: str, seq: int | None) -> Change:
         row = channel_row(tx, channel_id)
-        known = load_snapshot(tx, row, self.desk.adapters)
+        snapshot = load_snapshot(tx, row, self._adapters)
         first = row["seq"] if seq is None else seq
         entries = log.read_from(tx, channel_id, first)
         turn = tx.get("turns", row["turn_id"]) if row["turn_id"] is not None else None
         due = turn is not None and turn["state"] == "due" and turn["due_at"] is not None
         return Change(
             channel_id,
-            known,
+            snapshot,
             envelopes=tuple(envelope for _, envelope in entries),
             due=(turn,) if due and turn is not None else (),
         )

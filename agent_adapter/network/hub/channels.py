@@ -1,35 +1,173 @@
-"""The part of a hub that reads channels: what they are, what was said, how they stand."""
+"""`Channels`: what can be asked of a hub's channels, and done to them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
+from agent_adapter.core.errors import ProtocolError
+from agent_adapter.exec.ids import new_id
 from agent_adapter.flow.envelope import Envelope
-from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
-from agent_adapter.network.channels import log
+from agent_adapter.network.channels import forking, lifecycle, log
+from agent_adapter.network.channels.forking import ReplayReport
+from agent_adapter.network.channels.lifecycle import Opening
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
-from agent_adapter.network.channels.snapshot import load_snapshot
+from agent_adapter.network.channels.snapshot import ChannelSnapshot, load_snapshot
+from agent_adapter.network.channels.transaction import Change, HubContext
+from agent_adapter.network.hub.admission import Admission, Identity
+from agent_adapter.network.hub.channel_service import ChannelService
+from agent_adapter.network.hub.identities import Identities
+from agent_adapter.network.hub.turns import Turns
+from agent_adapter.network.rules import parse_duration
+from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store.base import Row, Transaction
 
-if TYPE_CHECKING:
-    from agent_adapter.network.hub.channel_service import ChannelService
-
-__all__ = ["HubChannels"]
+__all__ = ["Channels"]
 
 _PAGE = 500
 
 
-class HubChannels:
-    """Channels, read: nothing here changes one."""
+class Channels:
+    """Opens, reads, changes, closes and forks channels."""
 
-    adapters: AdapterRegistry
-    _board: ChannelService
+    def __init__(
+        self,
+        service: ChannelService,
+        context: HubContext,
+        identities: Identities,
+        admission: Admission,
+        turns: Turns,
+        *,
+        ack_timeout: float,
+    ) -> None:
+        self._service = service
+        self._context = context
+        self._identities = identities
+        self._admission = admission
+        self._turns = turns
+        self._ack_timeout = ack_timeout
+
+    # --- changes ------------------------------------------------------------------------------
+
+    async def create_channel(
+        self,
+        *,
+        creator_id: str,
+        manifest_type: str,
+        manifest_version: int = 1,
+        participants: Sequence[str],
+        required_acks: int | None = None,
+        ttl: str | int | None = None,
+        knobs: Mapping[str, Any] | None = None,
+        intent: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> ChannelMetadata:
+        """Open a channel; returns when enough invitees have agreed and it is active.
+
+        `required_acks` is how many must agree; `None` is all. `ttl` is its longest lifetime.
+
+        Raises:
+            ProtocolError: the channel is invalid, an invitee declined, or nobody answered in time.
+            AccessDeniedError: a rule does not permit it.
+            NotFoundError: a participant is not registered.
+        """
+        find = self._identities.get
+        creator = find(creator_id)
+        adapter = self._context.adapters.get(manifest_type, manifest_version)
+        ids = list(participants)
+        if creator_id not in ids:
+            ids.insert(0, creator_id)
+        invited = [find(item) for item in ids if item != creator_id]
+        _refuse_twice(ids)
+        open_now = await self._service.read(lambda tx: _open_of(tx, creator_id))
+        self._admission.check_open(adapter.manifest, creator, invited, open_now)
+        lives = parse_duration(ttl if ttl is not None else creator.rule.limits.channel_ttl_default)
+        opening = Opening(
+            channel_id=new_id("chn"),
+            manifest=adapter.manifest,
+            creator_id=creator_id,
+            names={item: find(item).name for item in ids},
+            required_acks=required_acks,
+            ttl=lives or None,
+            knobs=dict(knobs or {}),
+            labels=dict(labels or {}) | ({"intent": intent} if intent else {}),
+            ack_timeout=self._ack_timeout,
+        )
+        return await self._opened(opening)
+
+    async def post_envelope(
+        self,
+        envelope: Envelope,
+        *,
+        turn: TurnRef | None = None,
+        adopted: Collection[str] = (),
+        answers: str | None = None,
+    ) -> str:
+        """Accept an envelope and everything that follows from it; its id.
+
+        `turn` names the attempt whose packet it is; `adopted` the calls of earlier attempts whose
+        staged changes count. A repeated `idempotency_key` gives the id of the first acceptance.
+        `answers` is the id of the turn that a person answers.
+
+        Raises:
+            ProtocolError: the channel does not accept it now; the message says what it expects.
+            StaleTurn: another attempt of the turn has begun, or the answered turn has ended.
+            AccessDeniedError: a rule does not permit it.
+            NotFoundError: the sender or the channel is unknown.
+        """
+        sender = self._identities.get(envelope.sender_id)
+        if sender.agent_id != envelope.sender_id:
+            raise ProtocolError(f"sender_id is {sender.name}'s id, {sender.agent_id}, not the name")
+        if envelope.event_type not in log.INVITE_ANSWERS:
+            envelope = await self._admitted(envelope, sender, in_turn=turn is not None)
+        change: Change = await self._service.change(
+            envelope.channel_id,
+            lambda tx, cached: log.accept(
+                tx,
+                self._context,
+                envelope,
+                cached=cached,
+                turn=turn,
+                adopted=adopted,
+                answers=answers,
+            ),
+        )
+        if turn is not None:
+            self._turns.dispatcher.told(turn)
+        return change.accepted.envelope_id if change.accepted is not None else ""
+
+    async def close_channel(self, channel_id: str, reason: str = "") -> ChannelMetadata:
+        """Close a channel; one that has ended stays as it is."""
+        why = reason or "explicit_close"
+        return await self._changed(
+            channel_id,
+            lambda tx, cached: lifecycle.close(tx, self._context, channel_id, why, cached),
+        )
+
+    async def fork(self, channel_id: str, at: str, *, new_channel_id: str | None = None) -> str:
+        """Copy a channel up to the envelope `at` into a new channel; its id.
+
+        It is paused until `resume_channel`; `writes_after` lists the effects it does not undo.
+        """
+        made = new_channel_id or new_id("chn")
+        await self._service.change(
+            made, lambda tx, cached: forking.fork(tx, self._context, channel_id, at, made)
+        )
+        return made
+
+    async def resume_channel(self, channel_id: str) -> ChannelMetadata:
+        """Continue a paused fork with the turn that it stopped at."""
+        return await self._changed(
+            channel_id, lambda tx, cached: forking.resume(tx, self._context, channel_id, cached)
+        )
+
+    # --- reads --------------------------------------------------------------------------------
 
     async def get_channel(self, channel_id: str) -> ChannelMetadata:
-        """All about a channel but its messages; `NotFoundError` where there is none."""
-        return (await self._board.known(channel_id)).metadata
+        """Everything about a channel except its messages; `NotFoundError` for an unknown id."""
+        return (await self._service.snapshot(channel_id)).metadata
 
     async def list_channels(
         self,
@@ -38,27 +176,28 @@ class HubChannels:
         state: ChannelState | str | None = None,
         limit: int = 50,
     ) -> list[ChannelMetadata]:
-        """Channels, the newest first: of a participant, in a state."""
+        """Channels, newest first: of a participant, in a state."""
         wanted = ChannelState(state).value if state is not None else None
+        adapters = self._context.adapters
 
         def op(tx: Transaction) -> list[ChannelMetadata]:
             rows = _channel_rows(tx, agent_id, wanted, limit)
-            return [load_snapshot(tx, row, self.adapters).metadata for row in rows]
+            return [load_snapshot(tx, row, adapters).metadata for row in rows]
 
-        return await self._board.read(op)
+        return await self._service.read(op)
 
     async def read_wal(
         self, channel_id: str, since: int = 0, until: int | None = None
     ) -> list[Envelope]:
-        """The log from its entry `since`, counted from 0, up to and without `until`.
+        """The log from entry `since`, counted from 0, up to and without `until`.
 
-        It is raw, hidden messages included: for the hub's own process.
+        Includes envelopes with a restricted audience: for the hub's own process only.
         """
         found: list[Envelope] = []
         at = since
         while until is None or at < until:
             limit = _PAGE if until is None else min(_PAGE, until - at)
-            page = await self._board.read(_page(channel_id, at, limit))
+            page = await self._service.read(_page(channel_id, at, limit))
             found += [envelope for _, envelope in page]
             at += len(page)
             if len(page) < limit:
@@ -69,19 +208,89 @@ class HubChannels:
         self, channel_id: str, participant_id: str, recent_n: int
     ) -> Sequence[Envelope]:
         """The newest texts and packets that the participant may see, oldest first."""
-        return await self._board.read(
+        return await self._service.read(
             lambda tx: log.window(tx, channel_id, participant_id, recent_n)
         )
 
     async def adapter_state(self, channel_id: str) -> Any:
         """The folded state of a channel, as a copy."""
-        known = await self._board.known(channel_id)
-        data = known.adapter.state_to_dict(known.state)
-        return known.adapter.state_from_dict(known.metadata, data)
+        snapshot = await self._service.snapshot(channel_id)
+        data = snapshot.adapter.state_to_dict(snapshot.state)
+        return snapshot.adapter.state_from_dict(snapshot.metadata, data)
 
     async def adapter_for(self, channel_id: str) -> ChannelAdapter:
-        """The code of a channel's type."""
-        return (await self._board.known(channel_id)).adapter
+        """The adapter of a channel."""
+        return (await self._service.snapshot(channel_id)).adapter
+
+    async def writes_after(self, channel_id: str, at: str) -> list[dict[str, Any]]:
+        """Write calls of the channel's turns after the envelope `at`, oldest first."""
+        return await self._service.read(lambda tx: forking.writes_after(tx, channel_id, at))
+
+    async def replay(self, channel_id: str) -> ReplayReport:
+        """Fold the channel's log again and compare the result with the stored state."""
+        return await self._service.read(lambda tx: forking.replay(tx, self._context, channel_id))
+
+    async def _changed(self, channel_id: str, op: Any) -> ChannelMetadata:
+        change: Change = await self._service.change(channel_id, op)
+        return change.snapshot.metadata
+
+    async def _opened(self, opening: Opening) -> ChannelMetadata:
+        channel_id = opening.channel_id
+        change: Change = await self._service.change(
+            channel_id, lambda tx, cached: lifecycle.open_channel(tx, self._context, opening)
+        )
+        snapshot = change.snapshot
+        if snapshot.metadata.state is ChannelState.PENDING:
+            snapshot = await self._agreed(channel_id)
+        if snapshot.metadata.state is not ChannelState.ACTIVE:
+            raise ProtocolError(
+                f"channel {channel_id} was not opened: {snapshot.metadata.close_reason}"
+            )
+        return snapshot.metadata
+
+    async def _agreed(self, channel_id: str) -> ChannelSnapshot:
+        """The channel once its invitations are answered; closed if they are not in time."""
+        future = self._service.watch(channel_id)
+        current = self._service.cached(channel_id)
+        if current is None or current.metadata.state is not ChannelState.PENDING:
+            future.cancel()
+            return await self._service.snapshot(channel_id)
+        try:
+            async with asyncio.timeout(self._ack_timeout):
+                return await self._service.settled(channel_id, future)
+        except TimeoutError:
+            silent = await self.close_channel(channel_id, "invite_timeout")
+            names = silent.names()
+            waiting = ", ".join(names[item] for item in silent.pending_acks)
+            raise ProtocolError(
+                f"channel {channel_id} was not opened: no answer from {waiting} within "
+                f"{self._ack_timeout:g} s; check that they are connected"
+            ) from None
+
+    async def _admitted(self, envelope: Envelope, sender: Identity, *, in_turn: bool) -> Envelope:
+        service = self._service
+        snapshot = service.cached(envelope.channel_id) or await service.snapshot(
+            envelope.channel_id
+        )
+        members = snapshot.metadata.participants
+        ids = [item.agent_id for item in members if item.agent_id != sender.agent_id]
+        others = self._identities.registered(ids)
+        return self._admission.check_post(
+            envelope, sender, others, service.waiting, in_turn=in_turn
+        )
+
+
+def _open_of(tx: Transaction, creator_id: str) -> int:
+    states = [ChannelState.ACTIVE.value, ChannelState.PENDING.value]
+    return tx.count("channels", {"creator_id": creator_id, "state in": states})
+
+
+def _refuse_twice(ids: Sequence[str]) -> None:
+    twice = sorted({item for item in ids if ids.count(item) > 1})
+    if twice:
+        raise ProtocolError(
+            f"{', '.join(twice)} is listed twice; list each participant once, and not the opener"
+        )
 
 
 def _channel_rows(

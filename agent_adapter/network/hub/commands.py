@@ -28,11 +28,15 @@ from agent_adapter.flow.envelope import (
 from agent_adapter.store.base import Row, Transaction
 
 if TYPE_CHECKING:
-    from agent_adapter.network.hub.hub import Hub
+    from agent_adapter.network.hub.channels import Channels
+    from agent_adapter.network.hub.identities import Identities
 
 __all__ = ["KINDS", "queue", "queued", "result", "run", "settle"]
 
 _AT_ONCE = 50
+
+Handler = Callable[["Channels", "Identities", dict[str, Any], Row], Awaitable[dict[str, Any]]]
+"""Runs a command: its payload and row to its result."""
 
 
 def queue(tx: Transaction, kind: str, payload: Mapping[str, Any], by: str = "") -> str:
@@ -64,23 +68,25 @@ def result(tx: Transaction, id: str) -> dict[str, Any] | None:
     return {"state": row["state"], **json.loads(row["result"])}
 
 
-async def run(hub: Hub, row: Row) -> tuple[str, dict[str, Any]]:
+async def run(channels: Channels, identities: Identities, row: Row) -> tuple[str, dict[str, Any]]:
     """Do what the command asks: its end state and result."""
     payload = json.loads(row["payload"])
     work = KINDS.get(row["kind"])
     if work is None:
         return "refused", {"error": f"this hub knows no command {row['kind']!r}"}
     try:
-        return "done", await work(hub, payload, row)
+        return "done", await work(channels, identities, payload, row)
     except (NetworkError, KeyError, ValueError) as exc:
         missing = f"the payload lacks {exc}" if isinstance(exc, KeyError) else str(exc)
         return "refused", {"error": missing, "kind": getattr(exc, "kind", "protocol-error")}
 
 
-async def _speak(hub: Hub, payload: dict[str, Any], row: Row) -> dict[str, Any]:
-    sender = (await hub.get_agent(payload["sender"])).agent_id or ""
+async def _speak(
+    channels: Channels, identities: Identities, payload: dict[str, Any], row: Row
+) -> dict[str, Any]:
+    sender = (await identities.get_agent(payload["sender"])).agent_id or ""
     data = payload.get("event_data")
-    sent = await hub.post_envelope(
+    sent = await channels.post_envelope(
         Envelope(
             payload["channel_id"],
             sender,
@@ -94,27 +100,36 @@ async def _speak(hub: Hub, payload: dict[str, Any], row: Row) -> dict[str, Any]:
     return {"envelope_id": sent}
 
 
-async def _close(hub: Hub, payload: dict[str, Any], row: Row) -> dict[str, Any]:
-    metadata = await hub.close_channel(payload["channel_id"], payload.get("reason", ""))
+async def _close(
+    channels: Channels, identities: Identities, payload: dict[str, Any], row: Row
+) -> dict[str, Any]:
+    metadata = await channels.close_channel(payload["channel_id"], payload.get("reason", ""))
     return {"state_of_channel": metadata.state.value, "reason": metadata.close_reason}
 
 
-async def _fork(hub: Hub, payload: dict[str, Any], row: Row) -> dict[str, Any]:
-    made = await hub.fork(payload["channel_id"], at=payload["at"], new_channel_id=_fork_id(row))
-    writes = await hub.writes_after(payload["channel_id"], payload["at"])
+async def _fork(
+    channels: Channels, identities: Identities, payload: dict[str, Any], row: Row
+) -> dict[str, Any]:
+    channel_id, at = payload["channel_id"], payload["at"]
+    made = await channels.fork(channel_id, at=at, new_channel_id=_fork_id(row))
+    writes = await channels.writes_after(channel_id, at)
     return {"channel_id": made, "writes": writes}
 
 
-async def _resume(hub: Hub, payload: dict[str, Any], row: Row) -> dict[str, Any]:
-    metadata = await hub.resume_channel(payload["channel_id"])
+async def _resume(
+    channels: Channels, identities: Identities, payload: dict[str, Any], row: Row
+) -> dict[str, Any]:
+    metadata = await channels.resume_channel(payload["channel_id"])
     return {"state_of_channel": metadata.state.value}
 
 
-async def _ack(hub: Hub, payload: dict[str, Any], row: Row) -> dict[str, Any]:
-    sender = (await hub.get_agent(payload["sender"])).agent_id or ""
+async def _ack(
+    channels: Channels, identities: Identities, payload: dict[str, Any], row: Row
+) -> dict[str, Any]:
+    sender = (await identities.get_agent(payload["sender"])).agent_id or ""
     agrees = payload.get("agree", True)
     event = EV_CHANNEL_INVITE_ACK if agrees else EV_CHANNEL_INVITE_REJECT
-    await hub.post_envelope(Envelope(payload["channel_id"], sender, None, event, {}))
+    await channels.post_envelope(Envelope(payload["channel_id"], sender, None, event, {}))
     return {"answer": "acked" if agrees else "rejected"}
 
 
@@ -123,7 +138,7 @@ def _fork_id(row: Row) -> str:
     return "chn_" + command.removeprefix("cmd_")
 
 
-KINDS: dict[str, Callable[[Hub, dict[str, Any], Row], Awaitable[dict[str, Any]]]] = {
+KINDS: dict[str, Handler] = {
     "speak": _speak,
     "close": _close,
     "fork": _fork,

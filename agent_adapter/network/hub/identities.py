@@ -1,93 +1,130 @@
-"""The part of a hub that is about who takes part."""
+"""Registered participants: their rows, and the copy that the hub keeps in memory."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from agent_adapter.core.errors import ProtocolError
+from agent_adapter.core.errors import NotFoundError, ProtocolError
+from agent_adapter.exec.ids import new_id
 from agent_adapter.network.channels.snapshot import iso
-from agent_adapter.network.hub import audit, directory
+from agent_adapter.network.hub import audit
 from agent_adapter.network.hub.admission import Admission, Identity
+from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule
-from agent_adapter.store.base import Transaction
+from agent_adapter.store.base import Row, Transaction
 
-if TYPE_CHECKING:
-    from agent_adapter.network.hub.channel_service import ChannelService
-
-__all__ = ["HubIdentities"]
+__all__ = ["Identities", "load_all"]
 
 
-class HubIdentities:
-    """Registered participants: found by name or id, described, and permitted things."""
+class Identities:
+    """Finds, registers, describes and limits participants.
 
-    admission: Admission
-    _board: ChannelService
-    _directory: directory.Directory
+    The hub is the only writer of its store's identities, so reads are answered from memory.
+    """
+
+    def __init__(self, service: ChannelService, admission: Admission) -> None:
+        self._service = service
+        self._admission = admission
+        self._by_id: dict[str, Identity] = {}
+        self._ids: dict[str, str] = {}
+        self._skills: dict[str, str] = {}
+
+    def find(self, name_or_id: str) -> Identity | None:
+        """The identity with that id, else with that name."""
+        return self._by_id.get(name_or_id) or self._by_id.get(self._ids.get(name_or_id, ""))
+
+    def get(self, name_or_id: str) -> Identity:
+        """Like `find`; `NotFoundError` lists the known names if there is none."""
+        found = self.find(name_or_id)
+        if found is None:
+            names = ", ".join(sorted(self._ids)[:20]) or "nobody"
+            raise NotFoundError(f"no participant {name_or_id!r} is registered; registered: {names}")
+        return found
+
+    def registered(self, agent_ids: Iterable[str]) -> list[Identity]:
+        """The identities of those ids that are still registered."""
+        return [found for item in agent_ids if (found := self._by_id.get(item)) is not None]
+
+    def is_person(self, agent_id: str) -> bool:
+        """Whether a person takes its turns."""
+        identity = self._by_id.get(agent_id)
+        return identity is not None and identity.passport.kind == "human"
 
     def is_connected(self, agent_id: str) -> bool:
-        """Whether somebody is attached for that participant."""
-        raise NotImplementedError
+        """Whether a receiver is attached for that participant."""
+        return self._service.receiver(agent_id) is not None
+
+    def replace_all(self, found: Iterable[tuple[Identity, str | None]]) -> None:
+        """Replace the copy in memory."""
+        self._by_id.clear()
+        self._ids.clear()
+        self._skills.clear()
+        for identity, skill in found:
+            self._put(identity)
+            if skill is not None:
+                self._skills[identity.agent_id] = skill
 
     async def register_identity(
         self, passport: Passport, resume: Resume, rule: Rule | None = None
     ) -> Passport:
         """The passport with its id; the same id again for a name that is not connected.
 
-        `ProtocolError` for a name that is connected, `AccessDeniedError` for one not let in.
+        `ProtocolError` for a connected name, `AccessDeniedError` if the arbiter refuses.
         """
-        known = self._directory.find(passport.name)
+        known = self.find(passport.name)
         if known is not None and known.name == passport.name and self.is_connected(known.agent_id):
             raise ProtocolError(
                 f"{passport.name} is registered and connected; disconnect it, or take another name"
             )
-        self.admission.check_register(Identity(passport, resume, rule or Rule()))
-        identity = await self._board.write(
-            lambda tx: directory.register(tx, passport, resume, rule)
-        )
-        self._directory.put(identity)
+        self._admission.check_register(Identity(passport, resume, rule or Rule()))
+        identity = await self._service.write(lambda tx: _register(tx, passport, resume, rule))
+        self._put(identity)
         return identity.passport
 
     async def unregister(self, agent_id: str) -> None:
-        """Forget a participant; its name is free again, what it said stays."""
-        identity = self._directory.get(agent_id)
-        await self._board.write(lambda tx: directory.forget(tx, identity))
-        self._directory.drop(identity.agent_id)
-        self.admission.rates.forget(identity.agent_id)
+        """Remove a participant; its name is free again, its messages stay in the logs."""
+        identity = self.get(agent_id)
+        await self._service.write(lambda tx: _forget(tx, identity))
+        self._by_id.pop(identity.agent_id, None)
+        self._ids.pop(identity.name, None)
+        self._skills.pop(identity.agent_id, None)
+        self._admission.rates.forget(identity.agent_id)
 
     def name_for(self, agent_id: str, *, default: str | None = None) -> str:
-        """The name of a participant; `default`, else the id itself, where it is not known."""
-        found = self._directory.find(agent_id)
+        """The name of a participant; `default`, else the id itself, for an unknown one."""
+        found = self.find(agent_id)
         return found.name if found is not None else (agent_id if default is None else default)
 
     def find_agent_id(self, name: str) -> str | None:
-        """The id of the participant of that name."""
-        return self._directory.ids().get(name)
+        """The id of the participant with that name."""
+        return self._ids.get(name)
 
     def name_to_id_map(self) -> dict[str, str]:
-        """Id by name, of everybody."""
-        return self._directory.ids()
+        """The ids of all participants by name."""
+        return dict(self._ids)
 
     async def get_agent(self, name_or_id: str) -> Passport:
-        """The passport of a participant; `NotFoundError` lists the names where there is none."""
-        return self._directory.get(name_or_id).passport
+        """The passport of a participant; `NotFoundError` lists the known names."""
+        return self.get(name_or_id).passport
 
     async def get_resume(self, agent_id: str) -> Resume:
         """What a participant can do."""
-        return self._directory.get(agent_id).resume
+        return self.get(agent_id).resume
 
     async def get_rule(self, agent_id: str) -> Rule:
         """What a participant may do."""
-        return self._directory.get(agent_id).rule
+        return self.get(agent_id).rule
 
     async def get_skill(self, agent_id: str) -> str | None:
         """The page that a participant has published about itself."""
-        return self._directory.skill(self._directory.get(agent_id).agent_id)
+        return self._skills.get(self.get(agent_id).agent_id)
 
     async def set_resume(self, agent_id: str, resume: Resume) -> None:
-        """Replace what a participant says it can do; what was observed of it stays."""
-        old = self._directory.get(agent_id)
+        """Replace what a participant says it can do; the observed record stays."""
+        old = self.get(agent_id)
         version = old.resume.version + 1
 
         def op(tx: Transaction) -> Identity:
@@ -98,22 +135,25 @@ class HubIdentities:
                 last_updated=iso(tx.now),
             )
             identity = replace(old, resume=kept)
-            directory.save(tx, identity, audit.RESUME_SET)
+            _save(tx, identity, audit.RESUME_SET)
             return identity
 
-        self._directory.put(await self._board.write(op))
+        self._put(await self._service.write(op))
 
     async def set_rule(self, agent_id: str, rule: Rule) -> None:
         """Replace what a participant may do."""
-        identity = replace(self._directory.get(agent_id), rule=rule)
-        await self._board.write(lambda tx: directory.save(tx, identity, audit.RULE_SET))
-        self._directory.put(identity)
+        identity = replace(self.get(agent_id), rule=rule)
+        await self._service.write(lambda tx: _save(tx, identity, audit.RULE_SET))
+        self._put(identity)
 
     async def set_skill(self, agent_id: str, skill_md: str | None) -> None:
-        """Replace the page that a participant has published about itself."""
-        identity = self._directory.get(agent_id)
-        await self._board.write(lambda tx: directory.save_skill(tx, identity, skill_md))
-        self._directory.set_skill(identity.agent_id, skill_md)
+        """Replace the page that a participant has published about itself; `None` removes it."""
+        identity = self.get(agent_id)
+        await self._service.write(lambda tx: _save_skill(tx, identity, skill_md))
+        if skill_md is None:
+            self._skills.pop(identity.agent_id, None)
+        else:
+            self._skills[identity.agent_id] = skill_md
 
     async def list_agents(
         self,
@@ -126,10 +166,20 @@ class HubIdentities:
         """Participants: those with a capability, of a kind, or whose words match `query`."""
         found = [
             item.passport
-            for item in self._directory.all()
+            for item in self._by_id.values()
             if _fits(item, capability=capability, query=query, kind=kind)
         ]
         return found[:limit]
+
+    def _put(self, identity: Identity) -> None:
+        self._by_id[identity.agent_id] = identity
+        self._ids[identity.name] = identity.agent_id
+
+
+def load_all(tx: Transaction) -> list[tuple[Identity, str | None]]:
+    """All registered participants with their pages, in the order of registration."""
+    rows = tx.select("identities", order_by="registered_at")
+    return [(_identity(row), row["skill"]) for row in rows]
 
 
 def _fits(
@@ -142,3 +192,60 @@ def _fits(
         return False
     words = [identity.name, resume.summary, *resume.domains, *resume.claimed_capabilities]
     return query is None or query.casefold() in " ".join(words).casefold()
+
+
+def _register(
+    tx: Transaction, passport: Passport, resume: Resume, rule: Rule | None, tenant: str = ""
+) -> Identity:
+    """Write an identity; a known name keeps its id, and its rule if none is given."""
+    row = tx.get("identities", passport.name)
+    if row is None:
+        agent_id, at = new_id("agt"), tx.now
+    else:
+        agent_id, at = row["agent_id"], row["registered_at"]
+        rule = rule if rule is not None else Rule.from_dict(json.loads(row["rule"]))
+    stamped = replace(passport, agent_id=agent_id, created_at=iso(at))
+    identity = Identity(stamped, resume, rule if rule is not None else Rule())
+    if row is None:
+        known: Row = {"name": passport.name, "agent_id": agent_id, "tenant": tenant}
+        tx.insert("identities", known | {"registered_at": at} | _values(identity))
+        audit.write(tx, audit.REGISTERED, {"agent_id": agent_id, "name": passport.name})
+    else:
+        tx.update("identities", {"name": passport.name}, _values(identity))
+    return identity
+
+
+def _save(tx: Transaction, identity: Identity, kind: str) -> None:
+    """Write a changed résumé or rule; `kind` is that of the audit record."""
+    tx.update("identities", {"name": identity.name}, _values(identity))
+    version = identity.resume.version if kind == audit.RESUME_SET else identity.rule.version
+    audit.write(tx, kind, {"agent_id": identity.agent_id, "version": version})
+
+
+def _save_skill(tx: Transaction, identity: Identity, text: str | None) -> None:
+    tx.update("identities", {"name": identity.name}, {"skill": text})
+    facts = {"agent_id": identity.agent_id, "removed": text is None}
+    audit.write(tx, audit.SKILL_SET, facts)
+
+
+def _forget(tx: Transaction, identity: Identity) -> None:
+    tx.delete("identities", {"name": identity.name})
+    facts = {"agent_id": identity.agent_id, "name": identity.name}
+    audit.write(tx, audit.UNREGISTERED, facts)
+
+
+def _identity(row: Row) -> Identity:
+    return Identity(
+        Passport.from_dict(json.loads(row["passport"])),
+        Resume.from_dict(json.loads(row["resume"])),
+        Rule.from_dict(json.loads(row["rule"])),
+    )
+
+
+def _values(identity: Identity) -> Row:
+    return {
+        "kind": identity.passport.effective_kind,
+        "passport": json.dumps(identity.passport.to_dict()),
+        "resume": json.dumps(identity.resume.to_dict()),
+        "rule": json.dumps(identity.rule.to_dict()),
+    }

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from agent_adapter.flow.envelope import Envelope, is_turn
+from agent_adapter.flow.envelope import TURN_EVENTS, Envelope
 from agent_adapter.network.turns.turn_types import Receiver
 
 __all__ = ["Outbox"]
@@ -36,7 +36,7 @@ class Outbox:
     def put(self, envelope: Envelope) -> None:
         """Deliver `envelope` after those that wait."""
         self._waiting.append(envelope)
-        self.messages += is_turn(envelope)
+        self.messages += envelope.event_type in TURN_EVENTS
         if self._more is not None and not self._more.done():
             self._more.set_result(None)
 
@@ -60,7 +60,7 @@ class Outbox:
             while self._waiting:
                 self._busy = True
                 envelope = self._waiting.popleft()
-                self.messages -= is_turn(envelope)
+                self.messages -= envelope.event_type in TURN_EVENTS
                 try:
                     await self.receiver.deliver(envelope)
                 except Exception:

@@ -1,148 +1,150 @@
-"""The part of a hub that goes back in time, and the part that comes back with it."""
+"""`Scheduler`: what a hub does with time: deadlines, lifetimes, decisions, commands, its lease."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+import contextlib
+import contextvars
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from agent_adapter.core.errors import StoreError, ToolError
-from agent_adapter.exec.ids import new_id
-from agent_adapter.network.channels import expectations, forking, lifecycle
-from agent_adapter.network.channels.forking import ReplayReport
-from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.core.errors import ToolError
+from agent_adapter.network.channels import expectations, lifecycle
 from agent_adapter.network.channels.snapshot import ChannelSnapshot
 from agent_adapter.network.channels.transaction import Change, HubContext
 from agent_adapter.network.hub import commands, leases
+from agent_adapter.network.hub.channel_service import ChannelService
+from agent_adapter.network.hub.channels import Channels
+from agent_adapter.network.hub.identities import Identities
+from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.turns import turn_queue
-from agent_adapter.network.turns.turn_types import RunTurn
 from agent_adapter.store.base import Row, Transaction
 
 if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor
-    from agent_adapter.network.hub.channel_service import ChannelService
-    from agent_adapter.network.hub.hub import Hub
-    from agent_adapter.network.turns.dispatcher import Dispatcher
 
-__all__ = ["HubTime"]
+__all__ = ["Scheduler"]
 
-_BEAT_SECONDS = 5.0
+_POLL_SECONDS = 0.2
+_RENEW_SECONDS = 5.0
+_log = logging.getLogger("agent_adapter.network")
 
 
-class HubTime:
-    """Forks and replays; deadlines, lifetimes, decisions and commands that others wrote."""
+class Scheduler:
+    """Sweeps and polls a store at intervals; each method is one sweep, for tests and tools."""
 
-    dispatch: Dispatcher
-    executor: Executor
-    _board: ChannelService
-    _desk: HubContext
-    _holder: str
-    _loop: asyncio.AbstractEventLoop
-    _beaten_at: float
+    def __init__(
+        self,
+        service: ChannelService,
+        hub_context: HubContext,
+        turns: Turns,
+        *,
+        channels: Channels,
+        identities: Identities,
+        executor: Executor,
+        holder: str,
+        context: contextvars.Context,
+    ) -> None:
+        self._service = service
+        self._hub_context = hub_context
+        self._turns = turns
+        self._channels = channels
+        self._identities = identities
+        self._executor = executor
+        self._holder = holder
+        self._context = context
+        self._sweepers: dict[str, asyncio.Task[None]] = {}
+        self._renewed_at = 0.0
 
-    def runner_of(self, agent_id: str) -> RunTurn | None:
-        """Who runs the turns of that participant here; `None` where nobody does."""
-        raise NotImplementedError
+    def start(self, ttl_sweep_interval: float, expectation_sweep_interval: float) -> None:
+        """Start the sweepers, each as a task of its own; an interval of 0 leaves one off."""
+        self._repeat("ttl", ttl_sweep_interval, self.expire_due)
+        self._repeat("expectations", expectation_sweep_interval, self.run_expectations)
+        self._repeat("poll", _POLL_SECONDS, self.poll)
 
-    # --- going back ---------------------------------------------------------------------------
-
-    async def fork(self, channel_id: str, at: str, *, new_channel_id: str | None = None) -> str:
-        """A new channel whose log is that of `channel_id` up to the envelope `at`; its id.
-
-        It is paused until `resume_channel`; `writes_after` lists what it does not undo.
-        """
-        made = new_channel_id or new_id("chn")
-        await self._board.change(
-            made, lambda tx, cached: forking.fork(tx, self._desk, channel_id, at, made)
-        )
-        return made
-
-    async def resume_channel(self, channel_id: str) -> ChannelMetadata:
-        """Let a fork go on with the turn that it stands at."""
-        change: Change = await self._board.change(
-            channel_id, lambda tx, cached: forking.resume(tx, self._desk, channel_id, cached)
-        )
-        return change.known.metadata
-
-    async def writes_after(self, channel_id: str, at: str) -> list[dict[str, Any]]:
-        """Write calls of the channel's turns after the envelope `at`, oldest first."""
-        return await self._board.read(lambda tx: forking.writes_after(tx, channel_id, at))
-
-    async def replay(self, channel_id: str) -> ReplayReport:
-        """Fold the channel's log again and compare it with what is kept beside it."""
-        return await self._board.read(lambda tx: forking.replay(tx, self._desk, channel_id))
-
-    # --- what comes back ----------------------------------------------------------------------
+    async def close(self) -> None:
+        """Cancel the sweepers and wait for them."""
+        tasks = list(self._sweepers.values())
+        self._sweepers.clear()
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
     async def expire_due(self) -> None:
-        """Close the channels whose time is over, as expired."""
-        for channel_id in await self._board.read(lifecycle.expire_due):
-            await self._board.change(channel_id, _expiry(self._desk, channel_id))
+        """Close the channels whose lifetime has ended."""
+        for channel_id in await self._service.read(lifecycle.expire_due):
+            await self._service.change(channel_id, _expiry(self._hub_context, channel_id))
 
     async def run_expectations(self) -> None:
-        """Act on every deadline that has passed: warn, close, or note it."""
-        if await self._board.read(turn_queue.has_expired_waits):
-            await self._board.write(turn_queue.wake_expired)
-            await self.run_due()
-        for row in await self._board.read(expectations.due):
-            await self._board.change(row["channel_id"], _firing(self._desk, row))
-
-    async def run_due(self) -> None:
-        """Start the turns that are due of everybody who is attached."""
-        hosted = [item for item in self._board.attached() if self.runner_of(item) is not None]
-        if hosted:
-            for row in await self._board.read(lambda tx: turn_queue.due_turns(tx, hosted)):
-                self.dispatch.offer(row)
+        """Act on every passed deadline: warn, close the channel, or record it."""
+        if await self._service.read(turn_queue.has_expired_waits):
+            await self._service.write(turn_queue.wake_expired)
+            await self._turns.run_due()
+        for row in await self._service.read(expectations.due):
+            await self._service.change(row["channel_id"], _firing(self._hub_context, row))
 
     async def poll(self) -> None:
-        """Look for what others have written: decisions, commands; and renew the lease."""
-        now = self._loop.time()
-        if now - self._beaten_at >= _BEAT_SECONDS:
-            self._beaten_at = now
-            await self._board.write(lambda tx: leases.beat(tx, self._holder))
-        if self.executor.in_flight.has_lost:
-            # Parked turns may wait for just this.
-            with suppress(ToolError):
-                await self.executor.in_flight.settle_lost()
-        lost = self.dispatch.take_lost()
-        for turn_id in lost:
-            await self._reclaim(turn_id)
-        await self.run_due()
+        """Renew the lease; look for decisions and commands that other processes wrote."""
+        now = asyncio.get_running_loop().time()
+        if now - self._renewed_at >= _RENEW_SECONDS:
+            self._renewed_at = now
+            await self._service.write(lambda tx: leases.beat(tx, self._holder))
+        if self._executor.in_flight.has_lost:
+            # A parked turn may wait for one of these calls.
+            with contextlib.suppress(ToolError):
+                await self._executor.in_flight.settle_lost()
+        for turn_id in self._turns.dispatcher.take_lost():
+            await self._turns.reclaim(turn_id)
+        await self._turns.run_due()
         await self.run_commands()
 
-    async def _reclaim(self, turn_id: str) -> None:
-        try:
-            await self._board.write(lambda tx: turn_queue.reclaim(tx, turn_id))
-        except StoreError:
-            self.dispatch.lose(turn_id)
-            raise
-
     async def run_commands(self) -> None:
-        """Do what other processes have queued in the store."""
-        for row in await self._board.read(commands.queued):
-            state, result = await commands.run(cast("Hub", self), row)
-            await self._board.write(_settling(row["id"], state, result))
+        """Run the commands that other processes have queued in the store."""
+        for row in await self._service.read(commands.queued):
+            state, result = await commands.run(self._channels, self._identities, row)
+            await self._service.write(_settling(row["id"], state, result))
 
     async def idle(self) -> None:
-        """Return when no round is under way and nothing waits to be delivered."""
+        """Return when no turn is running and nothing waits for delivery."""
+        dispatcher = self._turns.dispatcher
         while True:
-            await self.dispatch.idle()
-            await self._board.drained()
+            await dispatcher.idle()
+            await self._service.drained()
             await asyncio.sleep(0)
-            if not self.dispatch.running:
+            if not dispatcher.running:
                 return
+
+    def _repeat(self, name: str, seconds: float, sweep: Callable[[], Awaitable[object]]) -> None:
+        if seconds > 0:
+            self._sweepers[name] = asyncio.create_task(
+                _repeated(name, seconds, sweep),
+                name=f"agent-adapter-{name}",
+                context=self._context.copy(),
+            )
 
 
 def _expiry(
-    desk: HubContext, channel_id: str
+    context: HubContext, channel_id: str
 ) -> Callable[[Transaction, ChannelSnapshot | None], Change]:
-    return lambda tx, cached: lifecycle.expire(tx, desk, channel_id, cached)
+    return lambda tx, cached: lifecycle.expire(tx, context, channel_id, cached)
 
 
-def _firing(desk: HubContext, row: Row) -> Callable[[Transaction, ChannelSnapshot | None], Any]:
-    return lambda tx, cached: lifecycle.fire(tx, desk, row, cached)[0]
+def _firing(context: HubContext, row: Row) -> Callable[[Transaction, ChannelSnapshot | None], Any]:
+    return lambda tx, cached: lifecycle.fire(tx, context, row, cached)[0]
 
 
 def _settling(id: str, state: str, result: Mapping[str, Any]) -> Callable[[Transaction], None]:
     return lambda tx: commands.settle(tx, id, state, result)
+
+
+async def _repeated(name: str, seconds: float, sweep: Callable[[], Awaitable[object]]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await sweep()
+        except Exception:
+            # One failed sweep must not end the rest: the rows it did not reach stay due.
+            _log.exception("the sweeper %s failed; it runs again in %g s", name, seconds)

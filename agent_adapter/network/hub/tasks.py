@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_adapter.core.errors import NotFoundError, ProtocolError
+from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = [
     "TASK_STATES",
     "Task",
+    "Tasks",
     "list_tasks",
     "read_task",
     "start_task",
@@ -38,6 +40,50 @@ class Task:
     result: str | None = None
     created_at: float = 0.0
     updated_at: float = 0.0
+
+
+class Tasks:
+    """The tasks of a hub's participants."""
+
+    def __init__(self, service: ChannelService) -> None:
+        self._service = service
+
+    async def start_task(
+        self, task_id: str, owner_id: str, title: str, channel_id: str | None = None
+    ) -> Task:
+        """Keep a new task; a known `task_id` gives the existing task."""
+        return await self._service.write(
+            lambda tx: start_task(tx, task_id, owner_id, title, channel_id)
+        )
+
+    async def update_task(
+        self,
+        task_id: str,
+        owner_id: str,
+        *,
+        state: str = "running",
+        note: str | None = None,
+        result: str | None = None,
+    ) -> Task:
+        """Change a task of its owner; one that has ended stays as it is.
+
+        `NotFoundError` for a task of somebody else, `ProtocolError` for an unknown state.
+        """
+        return await self._service.write(
+            lambda tx: update_task(tx, task_id, owner_id, state=state, note=note, result=result)
+        )
+
+    async def read_task(self, task_id: str) -> Task:
+        """A task; `NotFoundError` for an unknown one."""
+        return await self._service.read(lambda tx: read_task(tx, task_id))
+
+    async def list_tasks(
+        self, owner_id: str, *, state: str | None = None, limit: int = 50
+    ) -> list[Task]:
+        """Tasks of one owner, newest first."""
+        return await self._service.read(
+            lambda tx: list_tasks(tx, owner_id, state=state, limit=limit)
+        )
 
 
 def start_task(

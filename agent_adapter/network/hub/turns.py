@@ -1,33 +1,84 @@
-"""The part of a hub that is about turns."""
+"""`Turns`: who is attached, the turns started for them, and how each attempt ended."""
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent_adapter.core.errors import ProtocolError, StoreError
 from agent_adapter.network.channels import log
 from agent_adapter.network.channels.metadata import ChannelState
-from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row, iso, load_snapshot
+from agent_adapter.network.channels.snapshot import (
+    ChannelSnapshot,
+    channel_row,
+    iso,
+    load_snapshot,
+)
 from agent_adapter.network.channels.transaction import Change, HubContext
-from agent_adapter.network.hub import leases
+from agent_adapter.network.hub.channel_service import ChannelService
+from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.turns import turn_queue
-from agent_adapter.network.turns.turn_types import PendingTurn, StartedTurn, TurnRef
+from agent_adapter.network.turns.dispatcher import Dispatcher
+from agent_adapter.network.turns.turn_types import PendingTurn, Receiver, StartedTurn, TurnRef
+from agent_adapter.store import waits
 from agent_adapter.store.base import Row, Transaction
 
-if TYPE_CHECKING:
-    from agent_adapter.network.hub.channel_service import ChannelService
-    from agent_adapter.network.turns.dispatcher import Dispatcher
-
-__all__ = ["HubTurns"]
+__all__ = ["Turns"]
 
 
-class HubTurns:
-    """Turns started for their participants, and how each attempt ended."""
+class Turns:
+    """Starts due turns of attached participants and records the end of each attempt."""
 
-    dispatch: Dispatcher
-    _board: ChannelService
-    _desk: HubContext
-    _holder: str
+    def __init__(
+        self,
+        service: ChannelService,
+        hub_context: HubContext,
+        identities: Identities,
+        context: contextvars.Context,
+    ) -> None:
+        self._service = service
+        self._context = hub_context
+        self._identities = identities
+        self.dispatcher = Dispatcher(self, service.runner_of, context)
+        service.when_due(self.dispatcher.offer)
+
+    def attach(self, agent_id: str, receiver: Receiver) -> None:
+        """Deliver the envelopes and turns of a participant to `receiver`.
+
+        `ProtocolError` if a receiver is attached for it already.
+        """
+        name = self._identities.get(agent_id).name
+        if self._service.receiver(agent_id) is not None:
+            raise ProtocolError(f"{name} is connected already; disconnect it first")
+        self._service.attach(agent_id, receiver)
+        if receiver.run_turn is not None:
+            self._service.spawn(self.run_due)
+
+    async def detach(self, agent_id: str) -> None:
+        """Stop delivering; returns when the participant's running turns are released."""
+        self._service.detach(agent_id)
+        await self.dispatcher.stop_agent(agent_id)
+
+    async def run_due(self) -> None:
+        """Start the due turns of all attached participants."""
+        hosted = [item for item in self._service.attached() if self._service.runner_of(item)]
+        if hosted:
+            for row in await self._service.read(lambda tx: turn_queue.due_turns(tx, hosted)):
+                self.dispatcher.offer(row)
+
+    async def wake_turn(self, turn_id: str) -> None:
+        """Make a parked turn due: what it waits for was decided outside the hub's store."""
+        await self._service.write(lambda tx: waits.wake_turn(tx, turn_id))
+        await self.run_due()
+
+    async def reclaim(self, turn_id: str) -> None:
+        """Make due a turn whose last write failed, so that its outcome here is unknown."""
+        try:
+            await self._service.write(lambda tx: turn_queue.reclaim(tx, turn_id))
+        except StoreError:
+            self.dispatcher.lose(turn_id)
+            raise
 
     async def pending_turns_for(self, agent_id: str) -> list[PendingTurn]:
         """Turns of a participant that have not ended, oldest first."""
@@ -36,70 +87,68 @@ class HubTurns:
             where = {"agent_id": agent_id, "state in": ["due", "running", "parked"]}
             return [_pending(tx, row) for row in tx.select("turns", where)]
 
-        found = await self._board.read(op)
+        found = await self._service.read(op)
         return sorted(found, key=lambda item: item.expected_at)
 
     async def start_turn(self, turn_id: str) -> StartedTurn | None:
-        """Start a due turn, one attempt more; `None` where it is not due, or its channel paused."""
+        """Claim a due turn for a new attempt; `None` if it is not due or its channel is paused."""
 
         def op(tx: Transaction) -> StartedTurn | None:
-            leases.check(tx, self._holder)
             turn = tx.get("turns", turn_id)
             row = None if turn is None else tx.get("channels", turn["channel_id"])
             if row is None or row["paused"] or row["state"] != ChannelState.ACTIVE.value:
                 return None
             started = turn_queue.start(tx, turn_id)
-            cached = self._board.cached(row["channel_id"])
-            return None if started is None else _started(tx, started, row, self._desk, cached)
+            cached = self._service.cached(row["channel_id"])
+            return None if started is None else _started(tx, started, row, self._context, cached)
 
-        return await self._board.write(op)
+        return await self._service.write_leased(op)
 
     async def stage(self, ref: TurnRef, call_key: str | None, body: Mapping[str, Any]) -> None:
-        """Keep a change of the running round until its packet.
+        """Keep a change of the running attempt until its packet.
 
-        `ProtocolError` for a variable that the speaker may not change, `StaleTurn` when another
-        attempt has begun.
+        `StaleTurn` if another attempt has begun.
         """
-        await self._board.write(lambda tx: turn_queue.stage(tx, ref, call_key, body))
+        await self._service.write(lambda tx: turn_queue.stage(tx, ref, call_key, body))
 
     async def end_silent_turn(self, ref: TurnRef, adopted: Collection[str] = ()) -> None:
-        """End a round that says nothing; what it staged is written."""
-        await self._board.change(
+        """End a turn without a packet; its staged changes are written."""
+        await self._service.change(
             ref.channel_id,
             lambda tx, cached: log.end_silent_turn(
-                tx, self._desk, ref, cached=cached, adopted=adopted
+                tx, self._context, ref, cached=cached, adopted=adopted
             ),
         )
-        self.dispatch.told(ref)
+        self.dispatcher.told(ref)
 
     async def park_turn(self, ref: TurnRef, waits_for: Sequence[str]) -> None:
-        """Set a turn aside until a person has decided; its clocks stand still."""
-        row = await self._board.write(lambda tx: log.park_turn(tx, self._desk, ref, waits_for))
-        self.dispatch.told(ref)
+        """Park a turn until one of these approvals or calls is decided; its deadlines pause."""
+        row = await self._service.write_leased(lambda tx: turn_queue.park(tx, ref, waits_for))
+        self.dispatcher.told(ref)
         if row["state"] == "due":
-            self.dispatch.offer(row)
+            self.dispatcher.offer(row)
 
     async def fail_turn(self, ref: TurnRef, error: BaseException) -> None:
-        """Count a failed attempt: it is tried again, or the channel closes with `turn_failed`."""
-        result: Row | Change = await self._board.change(
+        """Count a failed attempt: the turn is retried, or the channel closes with `turn_failed`."""
+        result: Row | Change = await self._service.change(
             ref.channel_id,
-            lambda tx, cached: log.fail_turn(tx, self._desk, ref, error, cached=cached),
+            lambda tx, cached: log.fail_turn(tx, self._context, ref, error, cached=cached),
         )
-        self.dispatch.told(ref)
+        self.dispatcher.told(ref)
         if isinstance(result, dict):
-            self.dispatch.offer(result, turn_queue.RETRY_AFTER[result["fails"] - 1])
+            self.dispatcher.offer(result, turn_queue.RETRY_AFTER[result["fails"] - 1])
 
     async def release_turn(self, ref: TurnRef) -> None:
         """Give a turn back without counting the attempt; it is due at once."""
-        row = await self._board.write(lambda tx: turn_queue.release(tx, ref))
-        self.dispatch.told(ref)
-        self.dispatch.offer(row)
+        row = await self._service.write(lambda tx: turn_queue.release(tx, ref))
+        self.dispatcher.told(ref)
+        self.dispatcher.offer(row)
 
 
 def _started(
-    tx: Transaction, turn: Row, row: Row, desk: HubContext, cached: ChannelSnapshot | None
+    tx: Transaction, turn: Row, row: Row, context: HubContext, cached: ChannelSnapshot | None
 ) -> StartedTurn:
-    known = load_snapshot(tx, row, desk.adapters, cached)
+    snapshot = load_snapshot(tx, row, context.adapters, cached)
     ref = TurnRef(
         turn_id=turn["turn_id"],
         channel_id=turn["channel_id"],
@@ -111,8 +160,8 @@ def _started(
         agent_id=turn["agent_id"],
         n=turn["n"],
         trigger=log.envelope_of(tx, turn["trigger"]),
-        metadata=known.metadata,
-        state=known.state,
+        metadata=snapshot.metadata,
+        state=snapshot.state,
         seq=row["seq"],
         spoken=row["spoken"],
         staged=turn_queue.staged_changes(tx, turn["turn_id"]) if turn["attempt"] > 1 else (),

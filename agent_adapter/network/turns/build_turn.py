@@ -36,36 +36,38 @@ async def build_turn(
     metadata: ChannelMetadata = started.metadata
     agent_id: str = started.agent_id
     policy = view if view is not None else adapter.default_view_policy(metadata, agent_id)
-    newest = await window(started.channel_id, agent_id, policy.window + 1)
+    channel_id, recent_n = started.ref.channel_id, policy.window
+    newest = await window(channel_id, agent_id, recent_n + 1)
     trigger: Envelope | None = started.trigger
-    history = [item for item in newest if trigger is None or not _same(item, trigger)]
-    names = metadata.names()
+    answered = None if trigger is None else trigger.envelope_id
+    history = [item for item in newest if item.envelope_id != answered]
+    names, participants = _Names(metadata.names()), metadata.ids_by_name()
 
     def seen(envelopes: Sequence[Envelope], earlier: int = 0) -> list[ViewMessage]:
         return policy.project(
             envelopes,
             participant_id=agent_id,
             render_envelope=adapter.render_envelope,
-            name_for=lambda id: names.get(id, id),
+            name_for=names.__getitem__,
             earlier=earlier,
         )
 
     # Each turn is one envelope: how many were not read is known without reading them.
     taken = getattr(started.state, "turn_count", 0) - (trigger is not None)
-    unread = max(0, taken - len(history)) if len(newest) > policy.window else 0
+    unread = max(0, taken - len(history)) if len(newest) > recent_n else 0
     state = started.state
     return Turn(
         turn_id=started.ref.turn_id,
-        channel_id=started.channel_id,
+        channel_id=channel_id,
         agent_id=agent_id,
         agent_name=agent_name,
         state=state,
-        participants=metadata.ids_by_name(),
+        participants=participants,
         executor=executor,
         port=port,
         adapter=adapter,
         metadata=metadata,
-        attempt=started.attempt,
+        attempt=started.ref.attempt,
         trigger=trigger,
         messages=seen(history, unread),
         input_text="\n".join(item.text for item in seen([trigger])) if trigger else "",
@@ -76,8 +78,11 @@ async def build_turn(
     )
 
 
-def _same(one: Envelope, other: Envelope) -> bool:
-    return one.envelope_id == other.envelope_id
+class _Names(dict[str, str]):
+    """Names by id; an unknown id stands for itself."""
+
+    def __missing__(self, agent_id: str) -> str:
+        return agent_id
 
 
 def _staged(item: Any) -> Staged:

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import logging
 from collections import deque
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, StaleTurn, StoreError
@@ -20,10 +20,6 @@ _log = logging.getLogger("agent_adapter.network")
 
 class TurnKeeper(Protocol):
     """What the dispatcher asks of its hub."""
-
-    def runner_of(self, agent_id: str) -> RunTurn | None:
-        """Who runs the turns of that participant here; `None` where nobody does."""
-        ...
 
     async def start_turn(self, turn_id: str) -> StartedTurn | None:
         """Start a due turn; `None` where it is not due any more."""
@@ -45,8 +41,14 @@ class TurnKeeper(Protocol):
 class Dispatcher:
     """Turns under way, by channel, and those that wait for their channel."""
 
-    def __init__(self, keeper: TurnKeeper, context: contextvars.Context) -> None:
+    def __init__(
+        self,
+        keeper: TurnKeeper,
+        runner_of: Callable[[str], RunTurn | None],
+        context: contextvars.Context,
+    ) -> None:
         self._keeper = keeper
+        self._runner_of = runner_of
         self._context = context
         self._running: dict[str, asyncio.Task[None]] = {}
         self._agents: dict[str, str] = {}
@@ -64,7 +66,7 @@ class Dispatcher:
     def offer(self, row: Row, delay: float = 0.0) -> None:
         """Start the turn of `row` as soon as its channel is free; in `delay` seconds."""
         turn_id, channel_id = row["turn_id"], row["channel_id"]
-        if self._closed or self._keeper.runner_of(row["agent_id"]) is None:
+        if self._closed or self._runner_of(row["agent_id"]) is None:
             return
         if delay > 0:
             self._later(turn_id, delay, row)
@@ -159,7 +161,7 @@ class Dispatcher:
             self.offer(row)
 
     async def _run(self, row: Row) -> None:
-        run_turn = self._keeper.runner_of(row["agent_id"])
+        run_turn = self._runner_of(row["agent_id"])
         if run_turn is None:
             return
         started = await self._keeper.start_turn(row["turn_id"])
@@ -204,9 +206,3 @@ async def _through(work: Awaitable[None]) -> None:
         await asyncio.shield(task)
     except AgentAdapterError as exc:
         _log.info("a turn could not be given back: %s", exc)
-
-
-def offer_all(dispatcher: Dispatcher, rows: Iterable[Row]) -> None:
-    """Offer several turns, in order."""
-    for row in rows:
-        dispatcher.offer(row)

@@ -8,16 +8,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agent_adapter.core.errors import GuardrailBlocked, ToolError, ToolNotFound
+from agent_adapter.core.errors import GuardrailBlocked, ProtocolError, ToolError, ToolNotFound
 from agent_adapter.core.routing import Handoff
 from agent_adapter.core.tool import spec_of
 from agent_adapter.exec.scope import RunScope, current_scope
-from agent_adapter.flow.context_vars import applied
+from agent_adapter.flow.context_vars import applied, check_updates
+from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_TEXT, Envelope, envelope_problems
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall, resolved_handoff
 from agent_adapter.flow.state import WorkflowState
+from agent_adapter.flow.wire import json_copy
 from agent_adapter.network.channels.views import ViewMessage
-from agent_adapter.network.turns.turn_channel import TurnChannel
 
 if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
@@ -25,10 +26,9 @@ if TYPE_CHECKING:
     from agent_adapter.exec.call import Call
     from agent_adapter.exec.executor import Executor
     from agent_adapter.exec.hooks import HookView
-    from agent_adapter.flow.envelope import Envelope
     from agent_adapter.network.adapters.base import ChannelAdapter
 
-__all__ = ["Reply", "Staged", "Turn", "TurnPort", "ViewMessage"]
+__all__ = ["Reply", "Staged", "Turn", "TurnChannel", "TurnPort", "ViewMessage"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +221,79 @@ class Turn:
         if registry is None:
             raise ToolNotFound(f"{tool}: this hub's executor has no registry; pass the tool itself")
         return registry.get(tool)
+
+
+class TurnChannel:
+    """A channel bound to one turn: what `ChannelInject` gives a tool."""
+
+    __slots__ = ("_turn",)
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+
+    @property
+    def channel_id(self) -> str:
+        """The channel's id."""
+        return self._turn.channel_id
+
+    @property
+    def metadata(self) -> Any:
+        """The channel's metadata as it was when the round began."""
+        return self._turn.metadata
+
+    @property
+    def state(self) -> Any:
+        """Where the channel is in its life."""
+        return getattr(self._turn.metadata, "state", None)
+
+    async def send(
+        self,
+        content: str,
+        *,
+        audience: list[str] | None = None,
+        causation_id: str | None = None,
+        event_type: str = EV_TEXT,
+        event_data: dict[str, Any] | None = None,
+        depth: int | None = None,
+    ) -> None:
+        """Change the channel's variables: the only event a round may send besides its packet.
+
+        The change is visible to this round's tools at once, and is written before the packet, in
+        one step with it. `ProtocolError` for any other event, and for a key that the speaker may
+        not change.
+        """
+        if event_type != EV_CONTEXT_SET:
+            raise ProtocolError(
+                f"a tool cannot send {event_type} during its own turn: what the round returns is "
+                "the turn's message; return the text instead"
+            )
+        if audience is not None:
+            raise ProtocolError("a channel's variables belong to all: audience must be None")
+        turn = self._turn
+        where = "the change of variables"
+        body: dict[str, Any] = json_copy(dict(event_data or {}), where, ProtocolError)
+        problems = envelope_problems(
+            Envelope(turn.channel_id, turn.agent_id, None, EV_CONTEXT_SET, body)
+        )
+        if problems:
+            raise ProtocolError(f"the {event_type} is malformed: {'; '.join(problems)}")
+        acl = (getattr(turn.metadata, "knobs", None) or {}).get("context_acl")
+        check_updates(body, turn.context_vars, writer=turn.agent_name, acl=acl)
+        await turn.stage(body)
+
+    async def info(self) -> Any:
+        """The channel's metadata, read again where there is a hub to ask."""
+        hub = self._turn.hub_client
+        return self.metadata if hub is None else await hub.get_channel(self.channel_id)
+
+    async def close(self, reason: str = "") -> None:
+        """Close the channel with `reason`, after this round's packet."""
+        await self._turn.stage({"close": reason})
+
+    def is_terminal(self) -> bool:
+        """Whether the channel had ended when the round began."""
+        check = getattr(self._turn.metadata, "is_terminal", None)
+        return bool(check()) if check is not None else False
 
 
 class _Watch:
