@@ -1,4 +1,4 @@
-"""Opening a store by its URL."""
+"""Opening a store by its URL; its scheme names the back end."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
+from agent_adapter.store.backends import backend_of, schemes
 from agent_adapter.store.base import Store
-from agent_adapter.store.memory import open_memory
 
 __all__ = ["open_store"]
 
 _VARIABLE = "AGENT_ADAPTER_STORE"
-_SCHEMES = "memory://, sqlite:///path/to/state.db (or a plain path)"
+_FORMS = "memory://, sqlite:///path/to/state.db (or a plain path)"
 
 
 def open_store(
@@ -28,23 +28,25 @@ def open_store(
 
     Without a URL it is that of the environment variable `AGENT_ADAPTER_STORE`, or else
     `.agent_adapter/state.db` under the working directory. `key` (32 bytes) takes the place of the
-    key file beside the database. `StoreError` names the place, the reason and the fix.
+    key file beside the database. Other schemes come from plug-ins.
+
+    Raises:
+        StoreError: the place, the reason and the fix.
+        MissingDependency: the back end needs packages that are not installed; the pip command.
     """
     if url is None:
         url = os.environ.get(_VARIABLE) or _default_path()
     written = os.fspath(url)
-    scheme = _scheme(written)
-    if scheme == "memory":
-        return open_memory(written, clock=clock, key=key)
-    if scheme in ("", "sqlite"):
-        from agent_adapter.store.sqlite import SqliteStore
-
-        return SqliteStore(written, clock=clock, key=key)
+    scheme = _scheme(written) or "sqlite"
+    backend = backend_of(scheme)
+    if backend is not None:
+        return backend(written, clock=clock, key=key)
+    given = without_password(written)
     if scheme.split("+")[0] in ("postgresql", "postgres"):
-        raise StoreError(
-            f"{without_password(written)}: this version has no PostgreSQL store; use {_SCHEMES}"
-        )
-    raise StoreError(f"{without_password(written)}: no store has that scheme; use {_SCHEMES}")
+        raise StoreError(f"{given}: this version has no PostgreSQL store; use {_FORMS}")
+    raise StoreError(
+        f"{given}: no store has the scheme {scheme!r}, only {', '.join(schemes())}; use {_FORMS}"
+    )
 
 
 def _scheme(written: str) -> str:
@@ -71,6 +73,6 @@ def _default_path() -> str:
     except OSError as error:
         raise StoreError(
             f"cannot make {folder}: {error.strerror};"
-            f" set {_VARIABLE} or pass the URL of a store: {_SCHEMES}"
+            f" set {_VARIABLE} or pass the URL of a store: {_FORMS}"
         ) from error
     return str(folder / "state.db")
