@@ -16,8 +16,9 @@ from agent_adapter.exec import ledger
 from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
 from agent_adapter.exec.masking import has_mask
 from agent_adapter.network.hub import commands
+from agent_adapter.store import queries
 from agent_adapter.store.approvals import Refusal, Seen
-from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.base import Row
 
 if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
@@ -141,8 +142,8 @@ async def resolve(
 ) -> Row:
     """Record whether a write with unknown outcome happened; `Problem` 409 if it is not in doubt."""
     person.check("approver")
-    row = await settings.store.read(lambda tx: tx.get("calls", call_key))
-    if row is None or row["tenant"] != settings.tenant:
+    row = await settings.store.read(lambda tx: queries.call_row(tx, call_key, settings.tenant))
+    if row is None:
         raise Problem(404, "not-found", f"no call {call_key}; nothing was changed")
     try:
         return await ledger.resolve(
@@ -165,17 +166,7 @@ async def speakers(settings: Settings, person: Person, channel_id: str) -> list[
     """
     if not person.may("approver"):
         return []
-
-    def op(tx: Transaction) -> list[str]:
-        members = tx.select("channel_members", {"channel_id": channel_id}, order_by="position")
-        found = []
-        for member in members:
-            known = tx.select("identities", {"agent_id": member["agent_id"]}, limit=1)
-            if known and known[0]["kind"] == "human":
-                found.append(known[0]["name"])
-        return found
-
-    people = await settings.store.read(op)
+    people = await settings.store.read(lambda tx: queries.human_members(tx, channel_id))
     return [name for name in people if person.may("admin") or name == person.name]
 
 
@@ -215,7 +206,7 @@ async def resume_fork(settings: Settings, person: Person, channel_id: str) -> st
 
 async def command_result(settings: Settings, id: str) -> CommandResult:
     """The state and result of a command to a hub."""
-    row = await settings.store.read(lambda tx: tx.get("commands", id))
+    row = await settings.store.read(lambda tx: queries.command(tx, id))
     if row is None:
         raise Problem(404, "not-found", f"no command {id}")
     await _check_channel(settings, json.loads(row["payload"]).get("channel_id", ""))
@@ -253,8 +244,9 @@ async def _check_edits(
 
 
 async def _check_channel(settings: Settings, channel_id: str) -> None:
-    row = await settings.store.read(lambda tx: tx.get("channels", channel_id))
-    if row is None or (row["tenant"] or "") != settings.tenant:
+    tenant = settings.tenant
+    row = await settings.store.read(lambda tx: queries.channel_row(tx, channel_id, tenant))
+    if row is None:
         raise Problem(404, "not-found", f"no channel {channel_id}")
 
 

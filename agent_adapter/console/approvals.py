@@ -18,6 +18,7 @@ from agent_adapter.console.parameters import Parameters, Start, read_query
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
+from agent_adapter.store import queries
 from agent_adapter.store.approvals import Seen
 from agent_adapter.store.base import Transaction
 
@@ -39,13 +40,7 @@ class _ApprovalListQuery(Parameters):
 async def list_pending(console: Console) -> tuple[list[str], int]:
     """The ids on the first page of pending requests, and the number of all pending requests."""
     tenant = console.settings.tenant
-
-    def op(tx: Transaction) -> tuple[list[str], int]:
-        where = {"tenant": tenant, "state": "pending", "decide_by >=": tx.now}
-        rows = tx.select("approvals", where, order_by="created_at", limit=PAGE_SIZE)
-        return [row["id"] for row in rows], tx.count("approvals", where)
-
-    return await console.store.read(op)
+    return await console.store.read(lambda tx: queries.pending_approvals(tx, tenant, PAGE_SIZE))
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
@@ -99,7 +94,8 @@ async def _render_record(
     problem: Problem | None = None,
     sent: Form | None = None,
 ) -> Response:
-    sources = await console.store.read(lambda tx: _taint_sources(tx, record))
+    tenant = console.settings.tenant
+    sources = await console.store.read(lambda tx: _taint_sources(tx, record, tenant))
     return console.render(
         request,
         "approval.html",
@@ -212,13 +208,12 @@ async def _record(console: Console, request: Request) -> ApprovalRecord:
         raise Problem(404, "not-found", str(exc)) from exc
 
 
-def _taint_sources(tx: Transaction, record: ApprovalRecord) -> list[dict[str, Any]]:
+def _taint_sources(tx: Transaction, record: ApprovalRecord, tenant: str) -> list[dict[str, Any]]:
     """Each taint label of the run and thread, with the time it was added."""
     scopes = [f"run:{record.run_id}"]
-    row = tx.get("approvals", record.id)
-    if record.thread_id is not None and row is not None:
-        scopes.append(f"thread:{row['tenant']}:{record.thread_id}")
-    found = tx.select("taints", {"scope in": scopes}, order_by="at", limit=50)
+    if record.thread_id is not None:
+        scopes.append(f"thread:{tenant}:{record.thread_id}")
+    found = queries.taints(tx, scopes)
     return [{"label": each["label"], "scope": each["scope"], "at": each["at"]} for each in found]
 
 

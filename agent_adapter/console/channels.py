@@ -33,6 +33,7 @@ from agent_adapter.network.channels.reports import (
     text_line,
 )
 from agent_adapter.network.channels.snapshot import channel_row
+from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["ROUTES", "ChannelStates", "channel_lines", "channel_report", "log_page"]
@@ -160,10 +161,7 @@ async def channel_lines(console: Console, states: ChannelStates, limit: int) -> 
 
     def op(tx: Transaction) -> list[ChannelLine]:
         lines = list_lines(tx, _STATES[states], limit)
-        rows = {line.channel_id: tx.get("channels", line.channel_id) for line in lines}
-        return [
-            line for line in lines if ((rows[line.channel_id] or {}).get("tenant") or "") == tenant
-        ]
+        return [line for line in lines if queries.channel_row(tx, line.channel_id, tenant)]
 
     return await console.store.read(op)
 
@@ -173,10 +171,8 @@ async def channel_report(console: Console, channel_id: str) -> ChannelReport:
     tenant = console.settings.tenant
 
     def op(tx: Transaction) -> ChannelReport | None:
-        row = tx.get("channels", channel_id)
-        if row is None or (row["tenant"] or "") != tenant:
-            return None
-        return report_of(tx, channel_id)
+        row = queries.channel_row(tx, channel_id, tenant)
+        return None if row is None else report_of(tx, channel_id)
 
     found = await console.store.read(op)
     if found is None:
@@ -196,7 +192,7 @@ async def log_page(
     def op(tx: Transaction) -> list[LogLine]:
         if since is None:
             return log_lines(tx, channel_id, newest=_LOG_PAGE)
-        names = _names(tx, channel_id)
+        names = queries.member_names(tx, channel_id)
         limit = _LOG_PAGE if until is None else min(_LOG_PAGE, until - since)
         return [
             LogLine(seq=seq, sender=names.get(each.sender_id, each.sender_id), envelope=each)
@@ -206,28 +202,16 @@ async def log_page(
     return await console.store.read(op)
 
 
-def _names(tx: Transaction, channel_id: str) -> dict[str, str]:
-    members = tx.select("channel_members", {"channel_id": channel_id}, order_by="position")
-    return {each["agent_id"]: each["name"] or each["agent_id"] for each in members}
-
-
 def _facts(
     tx: Transaction, channel_id: str
 ) -> tuple[Row, dict[str, str], list[dict[str, Any]], bool]:
     row = channel_row(tx, channel_id)
-    names = _names(tx, channel_id)
-    where = {"channel_id": channel_id}
-    expected = tx.select("expectations", where, order_by=("turn", "position"), limit=50)
+    names = queries.member_names(tx, channel_id)
     expectations = [
-        {
-            **each,
-            "of": names.get(each["agent_id"] or "", each["agent_id"]),
-        }
-        for each in expected
+        {**each, "of": names.get(each["agent_id"] or "", each["agent_id"])}
+        for each in queries.deadlines(tx, channel_id)
     ]
-    lease = tx.get("leases", "hub")
-    served = bool(lease and lease["owner_id"] and tx.is_live(lease["owner_id"]))
-    return row, names, expectations, served
+    return row, names, expectations, queries.hub_is_live(tx)
 
 
 def _current(row: Row, found: ChannelReport) -> str | None:
@@ -236,11 +220,9 @@ def _current(row: Row, found: ChannelReport) -> str | None:
 
 
 async def _picture(console: Console, row: Row, names: dict[str, str]) -> Picture | None:
-    if row["graph_hash"] is None:
-        return None
-    graph = await console.store.read(lambda tx: tx.get("graphs", row["graph_hash"]))
+    graph = await console.store.read(lambda tx: queries.graph(tx, row["graph_hash"]))
     try:
-        return None if graph is None else picture_of(TransitionGraph.loads(graph["data"]), names)
+        return None if graph is None else picture_of(TransitionGraph.loads(graph), names)
     except AgentAdapterError:  # the graph uses targets that only the hub's process registered
         return None
 

@@ -18,6 +18,7 @@ from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, page
 from agent_adapter.console.problems import Problem
 from agent_adapter.network.channels.snapshot import channel_row
+from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = ["MAX_STREAMS", "POLL_SECONDS", "ROUTES"]
@@ -80,7 +81,7 @@ def _with_turn(tx: Transaction, channel_id: str) -> tuple[Row, str]:
     The turn is needed too: parking one does not change the channel's revision.
     """
     row = channel_row(tx, channel_id)
-    turn = tx.get("turns", row["turn_id"]) if row["turn_id"] is not None else None
+    turn = queries.latest_turn(tx, row)
     return row, "" if turn is None else f"{turn['turn_id']} {turn['state']} {turn['attempt']}"
 
 

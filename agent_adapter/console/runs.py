@@ -83,9 +83,7 @@ async def _show(console: Console, request: Request, person: Person) -> Response:
     found, more = await steps(console, run_id, start, _CALLS_LISTED)
     refusals = await console.store.read(lambda tx: _refusals(tx, run_id)) if start is None else []
     report = await _report(console, run_id) if line.entries <= _VERIFIED_WITH_PAGE else None
-    labels = await console.store.read(
-        lambda tx: tx.select("taints", {"scope": f"run:{run_id}"}, order_by="at", limit=50)
-    )
+    labels = await console.store.read(lambda tx: queries.taints(tx, [f"run:{run_id}"]))
     return console.render(
         request,
         "run.html",
@@ -200,7 +198,7 @@ def _step(tx: Transaction, row: Row, notes: tuple[dict[str, Any], ...]) -> Step:
 def _notes(tx: Transaction, rows: list[Row]) -> dict[str, tuple[dict[str, Any], ...]]:
     keys = [row["call_key"] for row in rows]
     notes: dict[str, tuple[dict[str, Any], ...]] = {}
-    for entry in tx.select("ledger", {"call_key in": keys}, order_by="at") if keys else []:
+    for entry in queries.entries_of_calls(tx, keys):
         key = entry["call_key"]
         notes[key] = (*notes.get(key, ()), _entry(entry))
     return notes
@@ -208,8 +206,7 @@ def _notes(tx: Transaction, rows: list[Row]) -> dict[str, tuple[dict[str, Any], 
 
 def _refusals(tx: Transaction, run_id: str) -> list[dict[str, Any]]:
     """The calls of the run that were refused before they started."""
-    where = {"run_id": run_id, "kind": "refused"}
-    return [_entry(row) for row in tx.select("ledger", where, order_by="seq", limit=_CALLS_LISTED)]
+    return [_entry(row) for row in queries.refused_calls(tx, run_id, _CALLS_LISTED)]
 
 
 def _entry(row: Row) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""Read-only operations for people who look: runs, their calls, tools, and how the store is.
+"""What the console and the command line read: runs, calls, tools, channels, the store's health.
 
-Lists are paged by an index: a page costs what it shows, however much there is.
+Every query of theirs is here. Lists are paged by an index: the cost of a page depends on what it
+shows, not on how much there is.
 """
 
 from __future__ import annotations
@@ -19,11 +20,24 @@ __all__ = [
     "RunLine",
     "ToolUse",
     "call_report",
+    "call_row",
     "call_rows",
+    "channel_row",
+    "command",
+    "deadlines",
+    "entries_of_calls",
+    "graph",
     "health",
+    "hub_is_live",
+    "human_members",
+    "latest_turn",
+    "member_names",
     "paged",
+    "pending_approvals",
+    "refused_calls",
     "run_line",
     "runs",
+    "taints",
     "tool_names",
     "tool_use",
 ]
@@ -97,7 +111,7 @@ def paged(
     start: float | None = None,
     descending: bool = True,
 ) -> Page:
-    """Rows in the order of a time, from `start` on; rows of one time are never torn apart."""
+    """Rows in the order of a time, from `start` on; rows with equal times stay on one page."""
     wanted = dict(where)
     if start is not None:
         wanted[f"{by} <" if descending else f"{by} >"] = start
@@ -138,8 +152,8 @@ def runs(
 
 def run_line(tx: Transaction, run_id: str, tenant: str) -> RunLine | None:
     """One run, unless it does not exist or belongs to another tenant."""
-    row = tx.get("runs", run_id)
-    return None if row is None or row["tenant"] != tenant else _line(tx, row)
+    row = _of_tenant(tx.get("runs", run_id), tenant)
+    return None if row is None else _line(tx, row)
 
 
 def call_rows(
@@ -152,8 +166,8 @@ def call_rows(
 
 def call_report(tx: Transaction, call_key: str, tenant: str) -> CallReport | None:
     """All about one call, unless it does not exist or belongs to another tenant."""
-    row = tx.get("calls", call_key)
-    if row is None or row["tenant"] != tenant:
+    row = call_row(tx, call_key, tenant)
+    if row is None:
         return None
     approval = tx.get("approvals", row["record_id"]) if row["record_id"] is not None else None
     return CallReport(
@@ -207,12 +221,11 @@ def health(tx: Transaction) -> dict[str, Any]:
     """What is under way in the store: processes, the hub that serves it, and what waits."""
     processes = tx.select("owners", order_by="started_at", descending=True, limit=50)
     lease = tx.get("leases", "hub")
-    served = bool(lease and lease["owner_id"] and tx.is_live(lease["owner_id"]))
     stopped = tx.get("meta", "writes-stopped")
     return {
         "now": tx.now,
         "processes": [{**row, "live": tx.is_live(row["id"])} for row in processes],
-        "hub": lease["holder"] if lease and served else None,
+        "hub": lease["holder"] if lease is not None and hub_is_live(tx) else None,
         "commands_queued": tx.count("commands", {"state": "queued"}),
         "approvals_pending": tx.count("approvals", {"state": "pending", "decide_by >=": tx.now}),
         "turns": {
@@ -221,6 +234,83 @@ def health(tx: Transaction) -> dict[str, Any]:
         "open_calls": tx.count("calls", {"state": "open"}),
         "writes_stopped": None if stopped is None else stopped["value"] or "no reason given",
     }
+
+
+def hub_is_live(tx: Transaction) -> bool:
+    """Whether a running process holds the lease of the store's hub."""
+    lease = tx.get("leases", "hub")
+    return bool(lease and lease["owner_id"] and tx.is_live(lease["owner_id"]))
+
+
+def pending_approvals(tx: Transaction, tenant: str, limit: int) -> tuple[list[str], int]:
+    """The ids of the oldest approvals that wait for a person, and how many wait in all."""
+    where = {"tenant": tenant, "state": "pending", "decide_by >=": tx.now}
+    rows = tx.select("approvals", where, order_by="created_at", limit=limit)
+    return [row["id"] for row in rows], tx.count("approvals", where)
+
+
+def taints(tx: Transaction, scopes: list[str], limit: int = 50) -> list[Row]:
+    """The labels on these scopes (`run:…`, `thread:…`), in the order in which they came."""
+    return tx.select("taints", {"scope in": scopes}, order_by="at", limit=limit)
+
+
+def entries_of_calls(tx: Transaction, call_keys: list[str]) -> list[Row]:
+    """The ledger's entries about these calls, oldest first."""
+    return tx.select("ledger", {"call_key in": call_keys}, order_by="at") if call_keys else []
+
+
+def refused_calls(tx: Transaction, run_id: str, limit: int) -> list[Row]:
+    """The ledger's entries about calls of the run that were stopped before they began."""
+    where = {"run_id": run_id, "kind": "refused"}
+    return tx.select("ledger", where, order_by="seq", limit=limit)
+
+
+def call_row(tx: Transaction, call_key: str, tenant: str) -> Row | None:
+    """The call's row, unless it does not exist or belongs to another tenant."""
+    return _of_tenant(tx.get("calls", call_key), tenant)
+
+
+def channel_row(tx: Transaction, channel_id: str, tenant: str) -> Row | None:
+    """The channel's row, unless it does not exist or belongs to another tenant."""
+    return _of_tenant(tx.get("channels", channel_id), tenant)
+
+
+def member_names(tx: Transaction, channel_id: str) -> dict[str, str]:
+    """The name of each participant by agent id, in their order."""
+    members = tx.select("channel_members", {"channel_id": channel_id}, order_by="position")
+    return {each["agent_id"]: each["name"] or each["agent_id"] for each in members}
+
+
+def human_members(tx: Transaction, channel_id: str) -> list[str]:
+    """The names of the channel's participants that are people."""
+    found = []
+    for agent_id in member_names(tx, channel_id):
+        known = tx.select("identities", {"agent_id": agent_id}, limit=1)
+        if known and known[0]["kind"] == "human":
+            found.append(known[0]["name"])
+    return found
+
+
+def deadlines(tx: Transaction, channel_id: str, limit: int = 50) -> list[Row]:
+    """The expectations of the channel and of its turns."""
+    where = {"channel_id": channel_id}
+    return tx.select("expectations", where, order_by=("turn", "position"), limit=limit)
+
+
+def latest_turn(tx: Transaction, channel: Row) -> Row | None:
+    """The latest turn of a channel's row; `None` before the first."""
+    return tx.get("turns", channel["turn_id"]) if channel["turn_id"] is not None else None
+
+
+def graph(tx: Transaction, graph_hash: str | None) -> str | None:
+    """A transition graph as JSON; `None` for a channel without one."""
+    row = tx.get("graphs", graph_hash) if graph_hash is not None else None
+    return None if row is None else row["data"]
+
+
+def command(tx: Transaction, id: str) -> Row | None:
+    """A command that somebody gave to the hub of this store."""
+    return tx.get("commands", id)
 
 
 def _runs_with(
@@ -272,6 +362,10 @@ def _unclear(tx: Transaction, run_id: str) -> int:
     lost = tx.select("calls", {"run_id": run_id, "state": "open", "effects": "write"}, limit=100)
     dead = sum(not tx.is_live(row["owner_id"]) for row in lost)
     return dead + tx.count("calls", {"run_id": run_id, "ending": "unknown"})
+
+
+def _of_tenant(row: Row | None, tenant: str) -> Row | None:
+    return row if row is not None and (row["tenant"] or "") == tenant else None
 
 
 def _quantile(ordered: list[float], share: float) -> float | None:
