@@ -19,9 +19,9 @@ app = typer.Typer()
 @app.command("integrations", epilog="Example: agent-adapter integrations --json")
 def command(as_json: AsJson = False) -> int:
     """List the integrations, their versions, and the command that installs a missing one."""
-    from agent_adapter.integrations.installed import survey
+    from agent_adapter.integrations.installed import integration_states
 
-    rows = [asdict(line) for line in survey()]
+    rows = [asdict(line) for line in integration_states()]
     if as_json:
         print_json(rows)
         return OK

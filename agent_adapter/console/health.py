@@ -13,7 +13,7 @@ from starlette.routing import Route
 from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, page
 from agent_adapter.console.row_types import ProcessRow
-from agent_adapter.integrations.installed import IntegrationLine, survey
+from agent_adapter.integrations.installed import IntegrationState, integration_states
 from agent_adapter.store import queries
 
 __all__ = ["ROUTES", "HealthReport", "StoreHealth", "health_report"]
@@ -41,7 +41,7 @@ class HealthReport:
     store: str
     durable: bool
     health: StoreHealth
-    integrations: list[IntegrationLine]
+    integrations: list[IntegrationState]
 
 
 async def health_report(console: Console) -> HealthReport:
@@ -55,7 +55,7 @@ async def health_report(console: Console) -> HealthReport:
         durable=console.store.durable,
         health=StoreHealth(**found),
         # In a thread: it reads the metadata of every installed distribution.
-        integrations=await asyncio.to_thread(survey),
+        integrations=await asyncio.to_thread(integration_states),
     )
 
 

@@ -22,9 +22,9 @@ from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.imports import imported
 from agent_adapter.integrations.wires.anthropic import calls_of, result_of, tool_of
 from agent_adapter.integrations.wires.calls import (
-    Desk,
+    CallAnswerer,
     arguments_of,
-    field,
+    member,
     run_of,
     settled,
 )
@@ -82,14 +82,14 @@ async def run_tool_calls(
             message again when they are decided.
     """
     calls = calls_of(message)
-    desk = Desk(
+    answerer = CallAnswerer(
         registry,
         "anthropic",
         executor=executor,
-        run_id=run_of(run_id, "anthropic", field(message, "id")),
+        run_id=run_of(run_id, "anthropic", member(message, "id")),
         thread_id=thread_id,
     )
-    answers = settled(await desk.answer_all(calls, again=True))
+    answers = settled(await answerer.answer_all(calls, again=True))
     if not answers:
         return []
     return [{"role": "user", "content": [result_of(answer) for answer in answers]}]

@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
-    MODEL_VISIBLE_ERRORS,
     AgentAdapterError,
     ApprovalPending,
     ToolArgsInvalid,
     ToolDefinitionError,
     ToolError,
     ToolFailed,
-    model_visible_error,
 )
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.schema.dialects import inlined
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.defaults import runner_for
-from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.base import IntegrationBase, shown_error
 from agent_adapter.integrations.requirements import check_surface
 
 if TYPE_CHECKING:
@@ -141,10 +139,7 @@ def _shown(tool: str, error: Exception) -> ToolError:
     """The error as a model may read it: AutoGen shows `str(exc)`."""
     if not isinstance(error, AgentAdapterError):
         error = ToolFailed(f"{tool} failed: {type(error).__name__}")
-    seen = model_visible_error(error)
-    if not isinstance(error, MODEL_VISIBLE_ERRORS):
-        seen = {"error": {"kind": error.kind, "message": type(error).__name__}}
-    return ToolError(json.dumps(seen, ensure_ascii=False))
+    return ToolError(json.dumps(shown_error(error), ensure_ascii=False))
 
 
 @cache

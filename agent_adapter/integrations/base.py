@@ -10,12 +10,14 @@ import importlib.util
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
+    AgentAdapterError,
+    ApprovalPending,
     MissingDependency,
     model_visible_error,
 )
@@ -32,8 +34,11 @@ __all__ = [
     "IntegrationBase",
     "ToolImporter",
     "ToolRunner",
+    "all_pending",
     "check_requirements",
+    "is_instance_of",
     "model_visible_error",
+    "shown_error",
 ]
 
 
@@ -164,6 +169,27 @@ def check_requirements(integration: Integration | IntegrationBase) -> None:
             f"{integration.name} needs {', '.join(missing)}, which cannot be imported; "
             f"{_remedy(root, extra)}"
         )
+
+
+def shown_error(
+    error: Exception, *, readable: tuple[type[AgentAdapterError], ...] = MODEL_VISIBLE_ERRORS
+) -> dict[str, Any]:
+    """What a model reads of any error; of one that is for the program, its kind and class only."""
+    if isinstance(error, AgentAdapterError) and not isinstance(error, readable):
+        return {"error": {"kind": error.kind, "message": type(error).__name__}}
+    return model_visible_error(error)
+
+
+def all_pending(errors: Sequence[ApprovalPending]) -> ApprovalPending:
+    """One error with the ids of all `errors`, in order; it expires with the first of them."""
+    ids = list(dict.fromkeys(record for error in errors for record in error.ids))
+    times = [error.expires_at for error in errors if error.expires_at is not None]
+    return ApprovalPending(ids[0], min(times, default=None), ids=ids)
+
+
+def is_instance_of(native: Any, module: str, name: str) -> bool:
+    """Whether a class `name` of `module` is among the bases of `native`; imports no framework."""
+    return any((base.__module__, base.__name__) == (module, name) for base in type(native).__mro__)
 
 
 def _remedy(root: str, extra: str | None) -> str:

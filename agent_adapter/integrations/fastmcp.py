@@ -17,6 +17,7 @@ from agent_adapter.integrations.wires.mcp import (
     answered,
     bind,
     new_session_id,
+    principal_of,
     session_of,
     value_of,
 )
@@ -118,13 +119,8 @@ def _surroundings() -> tuple[Callable[[], Any], Callable[[], Any], Callable[[Any
 
 
 def _caller() -> str | None:
-    """Who the bearer token stands for, by what its verifier said; never by what a client says."""
     _, current, components = _surroundings()
-    token = current()
-    if token is None:
-        return None
-    client, issuer, subject = components(token)
-    return "|".join(filter(None, (issuer, client, subject)))
+    return principal_of(current(), components)
 
 
 def _context() -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.extras import check_installed
 from agent_adapter.integrations.base import IntegrationBase
-from agent_adapter.integrations.wires.calls import Desk, field, run_of, settled
+from agent_adapter.integrations.wires.calls import CallAnswerer, member, run_of, settled
 from agent_adapter.integrations.wires.gemini import calls_of, declaration_of, part_of, tools_of
 
 if TYPE_CHECKING:
@@ -68,14 +68,14 @@ async def function_responses(
             response again when they are decided.
     """
     calls = calls_of(response)
-    desk = Desk(
+    answerer = CallAnswerer(
         registry,
         "google_genai",
         executor=executor,
-        run_id=run_of(run_id, "google_genai", field(response, "response_id")),
+        run_id=run_of(run_id, "google_genai", member(response, "response_id")),
         thread_id=thread_id,
     )
-    answers = settled(await desk.answer_all(calls, again=True))
+    answers = settled(await answerer.answer_all(calls, again=True))
     return [part_of(answer) for answer in answers]
 
 

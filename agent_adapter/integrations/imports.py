@@ -12,8 +12,6 @@ from agent_adapter.core.policy import fitting_name
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
 
-__all__ = ["imported", "jsonable"]
-
 
 def imported(
     native_name: str,

@@ -12,11 +12,9 @@ from agent_adapter.core.extras import requirement_of
 from agent_adapter.integrations.base import check_requirements
 from agent_adapter.integrations.discovery import available_integrations
 
-__all__ = ["IntegrationLine", "survey"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IntegrationLine:
+class IntegrationState:
     """One integration: `available`, `not installed`, `unsupported`, or an entry that was `skipped`.
 
     `note` has the reason and the command that helps.
@@ -29,7 +27,7 @@ class IntegrationLine:
     supported: str | None
 
 
-def survey() -> list[IntegrationLine]:
+def integration_states() -> list[IntegrationState]:
     """Every integration by name, then the entries that had to be skipped."""
     skipped = _Skipped()
     logger = logging.getLogger("agent_adapter.integrations")
@@ -40,12 +38,12 @@ def survey() -> list[IntegrationLine]:
         logger.removeHandler(skipped)
     lines = [_line(name, integration) for name, integration in sorted(found.items())]
     return lines + [
-        IntegrationLine(name="-", state="skipped", note=line, installed=None, supported=None)
+        IntegrationState(name="-", state="skipped", note=line, installed=None, supported=None)
         for line in skipped.lines
     ]
 
 
-def _line(name: str, integration: Any) -> IntegrationLine:
+def _line(name: str, integration: Any) -> IntegrationState:
     state, note = "available", None
     try:
         check_requirements(integration)
@@ -54,7 +52,7 @@ def _line(name: str, integration: Any) -> IntegrationLine:
     except IntegrationError as exc:
         state, note = "unsupported", str(exc)
     requirements = _requirements(integration.extra)
-    return IntegrationLine(
+    return IntegrationState(
         name=name,
         state=state,
         note=note,

@@ -14,7 +14,7 @@ from agent_adapter.core.extras import check_installed
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.imports import imported
-from agent_adapter.integrations.wires.calls import Desk, field, run_of, settled
+from agent_adapter.integrations.wires.calls import CallAnswerer, member, run_of, settled
 from agent_adapter.integrations.wires.openai import (
     Api,
     answer_of,
@@ -76,15 +76,15 @@ async def run_tool_calls(
             response again when they are decided.
     """
     api, calls = calls_of(response)
-    desk = Desk(
+    answerer = CallAnswerer(
         registry,
         "openai",
         executor=executor,
-        run_id=run_of(run_id, "openai", field(response, "id")),
+        run_id=run_of(run_id, "openai", member(response, "id")),
         thread_id=thread_id,
         mend=meant,
     )
-    answers = settled(await desk.answer_all(calls, again=True))
+    answers = settled(await answerer.answer_all(calls, again=True))
     return [answer_of(answer, api) for answer in answers]
 
 

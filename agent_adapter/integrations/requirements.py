@@ -10,8 +10,6 @@ from typing import Any
 from agent_adapter.core.errors import IntegrationError
 from agent_adapter.core.extras import check_installed, pip_command, requirement_of
 
-__all__ = ["check_surface", "require_port"]
-
 
 def check_surface(extra: str, root: str, reads: Iterable[tuple[str, tuple[str, ...]]]) -> None:
     """Nothing when the framework of `extra` is installed, in range and has every name in `reads`.

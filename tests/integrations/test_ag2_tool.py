@@ -20,9 +20,8 @@ from ag2.middleware import approval_required
 from ag2.tools.types import FunctionTool
 
 import agent_adapter as aa
-from agent_adapter.integrations import ag2 as bridge
 from agent_adapter.integrations import requirements
-from agent_adapter.integrations.ag2 import INTEGRATION, ag2_tool, ag2_tools
+from agent_adapter.integrations.ag2 import INTEGRATION, ag2_tool, ag2_tools, export
 
 from ._ag2_agent import ask, call_event, error_of, results, run, value
 from ._shop import Shop, asking
@@ -140,12 +139,12 @@ async def test_the_port_sees_what_middleware_changed() -> None:
 
 def test_a_release_without_a_name_we_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """An AG2 that lacks what the bridge reads: `IntegrationError` with version, range and name."""
-    reads = (*bridge._READS, ("ag2.tools.types", ("FunctionTool.no_such_name",)))
-    monkeypatch.setattr(bridge, "_READS", reads)
-    bridge._check_ag2.cache_clear()
+    reads = (*export.READS, ("ag2.tools.types", ("FunctionTool.no_such_name",)))
+    monkeypatch.setattr(export, "READS", reads)
+    export.check_ag2.cache_clear()
     with pytest.raises(aa.IntegrationError, match=r"ag2 1\.\S+ has no ag2\.tools.*ag2\S*>=1\.2"):
         ag2_tool(Shop().registry.get("refund"))
-    bridge._check_ag2.cache_clear()
+    export.check_ag2.cache_clear()
 
 
 def test_a_module_we_read_may_not_be_missing() -> None:
@@ -161,10 +160,10 @@ def test_an_ag2_outside_of_the_range_is_refused(monkeypatch: pytest.MonkeyPatch)
         raise aa.IntegrationError(f"{extra} 0.10.1 is outside >=1.2,<2")
 
     monkeypatch.setattr(requirements, "check_installed", refuse)
-    bridge._check_ag2.cache_clear()
+    export.check_ag2.cache_clear()
     with pytest.raises(aa.IntegrationError, match=r"0\.10\.1"):
         ag2_tool(Shop().registry.get("refund"))
-    bridge._check_ag2.cache_clear()
+    export.check_ag2.cache_clear()
 
 
 def test_a_function_is_no_approval_port() -> None:

@@ -16,9 +16,8 @@ from agno.exceptions import StopAgentRun
 from agno.tools.function import Function, FunctionCall
 
 import agent_adapter as aa
-from agent_adapter.integrations import agno as bridge
 from agent_adapter.integrations import requirements
-from agent_adapter.integrations.agno import INTEGRATION, agno_function, agno_functions
+from agent_adapter.integrations.agno import INTEGRATION, agno_function, agno_functions, export
 
 from ._agno_agent import agent_of, error_of, failed, offered, shown
 from ._shop import Shop, asking
@@ -103,12 +102,12 @@ def test_any_confirm_rule_pauses(rule: Any) -> None:
 
 def test_a_release_without_a_name_we_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """An Agno that lacks what the bridge reads: `IntegrationError` with version, range and name."""
-    reads = (*bridge._READS, ("agno.tools.function", ("Function.model_fields.no_such_field",)))
-    monkeypatch.setattr(bridge, "_READS", reads)
-    bridge._check_agno.cache_clear()
+    reads = (*export.READS, ("agno.tools.function", ("Function.model_fields.no_such_field",)))
+    monkeypatch.setattr(export, "READS", reads)
+    export.check_agno.cache_clear()
     with pytest.raises(aa.IntegrationError, match=r"agno 3\.\S+ has no .*no_such_field.*>=3\.1"):
         agno_function(Shop().registry.get("refund"))
-    bridge._check_agno.cache_clear()
+    export.check_agno.cache_clear()
 
 
 def test_an_agno_outside_of_the_range_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,10 +117,10 @@ def test_an_agno_outside_of_the_range_is_refused(monkeypatch: pytest.MonkeyPatch
         raise aa.IntegrationError(f"{extra} 2.0 is outside >=3.1,<4")
 
     monkeypatch.setattr(requirements, "check_installed", refuse)
-    bridge._check_agno.cache_clear()
+    export.check_agno.cache_clear()
     with pytest.raises(aa.IntegrationError, match=r"outside"):
         agno_function(Shop().registry.get("refund"))
-    bridge._check_agno.cache_clear()
+    export.check_agno.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["fc", "_agno_agent", "_agno_team", "_agno_run_context"])

@@ -17,7 +17,9 @@ from agent_adapter.integrations.discovery import available_integrations
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "agent_adapter" / "integrations"
-PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+_PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT: dict[str, Any] = _PYPROJECT["project"]
+TOOLS: dict[str, Any] = _PYPROJECT["tool"]
 
 WITHOUT_IMPORT = {
     "generic": "its tools are ours",
@@ -61,6 +63,8 @@ def lacking(name: str) -> list[str]:
         "extra": name.replace("_", "-") in PROJECT["optional-dependencies"]
         or name in WITHOUT_EXTRA,
         "entry point": entries.get(name) == f"agent_adapter.integrations.{name}:INTEGRATION",
+        "line of the contract that keeps integrations apart": f"agent_adapter.integrations.{name}"
+        in _apart(),
         "run of the example": _says("tests/examples/test_examples.py", f'"{name}_tools.py"'),
         "line of the page's navigation": _says("mkdocs.yml", f"integrations/{name}.md"),
         "change note": _noted(name),
@@ -72,6 +76,14 @@ def lacking(name: str) -> list[str]:
     if not isinstance(integration, ToolImporter) and name not in WITHOUT_IMPORT:
         missing.append("import_tool, or a reason in WITHOUT_IMPORT")
     return missing
+
+
+def _apart() -> list[str]:
+    """The modules of the import contract "No integration imports another"."""
+    contracts = TOOLS["importlinter"]["contracts"]
+    [found] = [contract for contract in contracts if contract["id"] == "integrations"]
+    modules: list[str] = found["modules"]
+    return modules
 
 
 def _noted(name: str) -> bool:

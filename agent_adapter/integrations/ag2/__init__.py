@@ -5,105 +5,21 @@ This is the `ag2` package (`from ag2 import Agent`), neither autogen 0.2 nor Mic
 
 from __future__ import annotations
 
-import copy
-import uuid
-from collections.abc import Awaitable, Callable, Iterable
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.core.errors import ApprovalPending
-from agent_adapter.exec.defaults import runner_for
-from agent_adapter.exec.gate import Gate
-from agent_adapter.integrations.ag2.calls import (
-    arguments_of,
-    bind,
-    failure,
-    sendable,
-    waiting,
-)
+from agent_adapter.integrations.ag2.calls import bind
+from agent_adapter.integrations.ag2.export import ag2_tool, ag2_tools, check_ag2
 from agent_adapter.integrations.base import IntegrationBase
-from agent_adapter.integrations.requirements import check_surface, require_port
 
 if TYPE_CHECKING:
-    from ag2.annotations import Context
-    from ag2.events import ToolCallEvent, ToolResultEvent
-    from ag2.middleware import ToolMiddleware
     from ag2.tools.types import FunctionTool
 
-    from agent_adapter.core.ports import ApprovalPort, ToolRunner, TurnView
-    from agent_adapter.core.registry import ToolRegistry
+    from agent_adapter.core.ports import ToolRunner, TurnView
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.flow.reply import Reply
 
 __all__ = ["INTEGRATION", "Ag2Integration", "ag2_tool", "ag2_tools"]
-
-_Execution = Callable[[Any, Any], Awaitable[Any]]
-_Key = tuple[str, Any, int]
-
-# Every name of AG2 that this module reads; a release without one of them is refused by name.
-_READS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "ag2.events",
-        ("DataInput", "ToolCallEvent", "ToolErrorEvent", "ToolResult", "ToolResultEvent"),
-    ),
-    ("ag2.exceptions", ("HumanInputError",)),
-    ("ag2.tools.types", ("FunctionTool",)),
-    ("ag2.utils", ("build_model",)),
-)
-
-
-def ag2_tool(
-    spec: ToolSpec,
-    *,
-    executor: ToolRunner | None = None,
-    approval: ApprovalPort | None = None,
-    middleware: Iterable[ToolMiddleware] = (),
-    allow_edits: bool = False,
-) -> FunctionTool:
-    """One AG2 tool that runs `spec` through the executor.
-
-    `middleware` is extra AG2 tool middleware, outermost first. With `approval`, a gate inside of it
-    asks that port about each call whose confirm rule says yes; `allow_edits` lets the port change
-    the arguments (else a decision with edits is a denial).
-
-    Raises:
-        MissingDependency: AG2 is not installed.
-        IntegrationError: AG2 is outside the supported range, or lacks a name this module reads.
-        TypeError: `approval` is not an `ApprovalPort`.
-    """
-    _check_ag2()
-    runner = runner_for(executor)
-    tokens: dict[_Key, Any] = {}
-    layers = tuple(middleware)
-    if approval is not None:
-        require_port(approval)
-        if spec.confirm is not False:
-            layers = (*layers, _gate(spec, Gate(runner, approval), tokens, allow_edits))
-    tool: FunctionTool = _bridge_class()(spec, _call(spec, runner, tokens), layers)
-    return tool
-
-
-def ag2_tools(
-    registry: ToolRegistry,
-    *,
-    executor: ToolRunner | None = None,
-    approval: ApprovalPort | None = None,
-    middleware: Iterable[ToolMiddleware] = (),
-    allow_edits: bool = False,
-) -> list[FunctionTool]:
-    """One `ag2_tool` per tool of `registry` that is exported to `ag2`, in its order."""
-    layers = tuple(middleware)
-    return [
-        ag2_tool(
-            spec,
-            executor=executor,
-            approval=approval,
-            middleware=layers,
-            allow_edits=allow_edits,
-        )
-        for spec in registry.for_target("ag2")
-    ]
 
 
 class Ag2Integration(IntegrationBase):
@@ -133,7 +49,7 @@ class Ag2Integration(IntegrationBase):
         """
         from agent_adapter.integrations.ag2 import imports
 
-        _check_ag2()
+        check_ag2()
         return imports.imported(native, name=name, **policy)
 
     def drives(self, agent: Any) -> bool:
@@ -146,124 +62,8 @@ class Ag2Integration(IntegrationBase):
         """One round of an `ag2.Agent`; its own tools run through the turn's executor too."""
         from agent_adapter.integrations.ag2 import driver
 
-        _check_ag2()
+        check_ag2()
         return await driver.drive(agent, turn)
 
 
 INTEGRATION = Ag2Integration()
-
-
-@cache
-def _check_ag2() -> None:
-    check_surface("ag2", "ag2", _READS)
-
-
-def _call(spec: ToolSpec, runner: ToolRunner, tokens: dict[_Key, Any]) -> _Execution:
-    """The tool's own step: one call through `runner`, any error as AG2's error event.
-
-    A closure, because AG2 deep-copies tools when an agent registers them: copies of a function
-    share what it closes over, copies of an object would bring an executor of their own.
-    """
-    from ag2.events import ToolResult, ToolResultEvent
-    from ag2.exceptions import HumanInputError
-
-    run_spec = runner.run_spec
-    known: tuple[Any, str] = (None, "")
-
-    async def call(event: ToolCallEvent, context: Context) -> ToolResultEvent:
-        nonlocal known
-        try:
-            args = arguments_of(spec, event)
-            stream_id = context.stream.id
-            stream = known
-            if stream[0] is not stream_id:  # writing a UUID out costs more than binding does
-                known = stream = (stream_id, str(stream_id))
-            ctx = bind(event, stream[1])
-            if tokens:
-                ctx.approval = tokens.pop((ctx.run_id or "", event.id, id(event)), None)
-            value = await run_spec(spec, args, ctx, call_id=ctx.call_id)
-            return ToolResultEvent(
-                parent_id=event.id, name=event.name, result=ToolResult(sendable(value))
-            )
-        except HumanInputError:
-            raise  # AG2's channel to its human broke: AG2 ends the turn, no tool failed
-        except ApprovalPending as exc:
-            return waiting(event, exc)
-        except Exception as exc:
-            return failure(event, exc)
-
-    return call
-
-
-def _gate(spec: ToolSpec, gate: Gate, tokens: dict[_Key, Any], allow_edits: bool) -> ToolMiddleware:
-    """Tool middleware that asks the port and leaves a one-use token for the call it lets by."""
-    from ag2.exceptions import HumanInputError
-
-    async def approval_gate(call_next: _Execution, event: ToolCallEvent, context: Context) -> Any:
-        grant = None
-        key: _Key | None = None
-        try:
-            args = arguments_of(spec, event)
-            ctx = bind(event, str(context.stream.id))
-            # The event object is part of the key: models reuse call ids within one stream.
-            key = (ctx.run_id or "", event.id, id(event))
-            # The port and what runs after it get their own copy each.
-            grant = await gate.ask(spec, copy.deepcopy(args), ctx, edits_allowed=allow_edits)
-            if grant.token is not None:
-                tokens[key] = grant.token
-            return await call_next(event, context)
-        except HumanInputError:
-            raise
-        except ApprovalPending as exc:
-            return waiting(event, exc)
-        except Exception as exc:
-            return failure(event, exc)
-        finally:
-            if key is not None:
-                tokens.pop(key, None)
-            if grant is not None:
-                grant.drop()
-
-    return approval_gate
-
-
-@cache
-def _bridge_class() -> Any:
-    """The `FunctionTool` whose entry method is ours, so AG2 neither coerces nor drops arguments."""
-    from ag2.tools.types import FunctionTool
-    from ag2.utils import build_model
-
-    async def placeholder() -> None:
-        """Stand in for the call model, which the overridden entry method never runs."""
-
-    model = build_model(placeholder, serialize_result=False)
-
-    class BridgeTool(FunctionTool):
-        """An exported tool; its copies share the spec, the executor and the gate's tokens."""
-
-        __slots__ = ("_call", "_source")
-
-        def __init__(
-            self, spec: ToolSpec, call: _Execution, middleware: tuple[ToolMiddleware, ...]
-        ) -> None:
-            super().__init__(
-                model,
-                name=spec.name,
-                description=spec.description,
-                schema=spec.json_schema(),  # a copy of its own: AG2 removes `title` from it
-                middleware=middleware,
-            )
-            self._call = call
-            # AG2 grants "always" by source, so two tools of one name must not share one.
-            self._source = f"agent_adapter:{spec.name}:{uuid.uuid4().hex}"
-
-        @property
-        def source(self) -> str:
-            """The implementation behind this tool, shared by its copies and by no other tool."""
-            return self._source
-
-        def __call__(self, event: ToolCallEvent, context: Context) -> Any:
-            """Run one call; an awaitable result or error event."""
-            return self._call(event, context)
-
-    return BridgeTool

@@ -15,22 +15,22 @@ from agent_adapter.core.policy import fitting_name
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall
-from agent_adapter.integrations.ag2 import ag2_tool
-from agent_adapter.integrations.ag2.calls import (
-    arguments_of,
-    bind,
+from agent_adapter.integrations.ag2.calls import arguments_of, bind
+from agent_adapter.integrations.ag2.export import ag2_tool
+from agent_adapter.integrations.ag2.results import (
+    event_of,
     failure,
+    routing_of,
+    value_of,
     waiting,
 )
-from agent_adapter.integrations.ag2.results import event_of, routing_of, value_of
+from agent_adapter.integrations.base import is_instance_of
 
 if TYPE_CHECKING:
     from ag2.annotations import Context
     from ag2.events import BaseEvent, ToolCallEvent
 
     from agent_adapter.core.ports import TurnView
-
-__all__ = ["drive", "drives"]
 
 # The keys under which AG2's own channel parameters look for their values.
 _CHANNEL = "ag2.network.channel"
@@ -43,9 +43,7 @@ _OURS = "agent_adapter:"
 
 def drives(agent: Any) -> bool:
     """Whether `agent` is an `ag2.Agent`, told by its class without importing AG2."""
-    return any(
-        (base.__module__, base.__name__) == ("ag2.agent", "Agent") for base in type(agent).__mro__
-    )
+    return is_instance_of(agent, "ag2.agent", "Agent")
 
 
 async def drive(agent: Any, turn: TurnView) -> Reply:

@@ -14,8 +14,6 @@ from agent_adapter.core.tool import ToolSpec
 if TYPE_CHECKING:
     from ag2.events.tool_events import ToolResult
 
-__all__ = ["imported"]
-
 
 def imported(native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec:
     """`native` as a spec. Each call has a stream of its own, and the tool's middleware around it.

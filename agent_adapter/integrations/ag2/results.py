@@ -1,17 +1,18 @@
-"""AG2's results as the ledger keeps them, and back."""
+"""What AG2 is given for a call's end, and its own results as the ledger keeps them."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.core.errors import ApprovalPending
+from agent_adapter.core.results import plain_result
 from agent_adapter.core.routing import Finish, Handoff
-from agent_adapter.integrations.ag2.calls import sendable
+from agent_adapter.integrations.base import shown_error
 
 if TYPE_CHECKING:
     from ag2.events import ToolCallEvent, ToolResultEvent
     from ag2.events.tool_events import ToolResult
-
-__all__ = ["event_of", "routing_of", "value_of"]
 
 _WHOLE = "ag2_result"
 
@@ -65,3 +66,40 @@ def routing_of(value: Any) -> Handoff | Finish | None:
     if kind.__name__ == "Handoff":
         return Handoff(value.target, value.reason)
     return Finish(value.summary, value.reason) if kind.__name__ == "Finish" else None
+
+
+_PLAIN = (str, int, bool, type(None))
+
+
+def sendable(value: Any) -> Any:
+    """Text as text, AG2's own values and routing values as they are, all else as JSON values."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if isinstance(value, (Handoff, Finish)) or kind.__module__.partition(".")[0] == "ag2":
+        return value  # read by whoever runs the turn; AG2's clients write them as JSON
+    plain = json.loads(plain_result(value))
+    if isinstance(plain, str):  # a date, say: as data it stays JSON, as text it would be bare
+        from ag2.events import DataInput
+
+        return DataInput(plain)
+    return plain
+
+
+def waiting(event: ToolCallEvent, pending: ApprovalPending) -> ToolResultEvent:
+    """The result of a call that waits for a person: the ids of its records."""
+    from ag2.events import ToolResultEvent
+
+    return ToolResultEvent.from_call(event, result=str(pending))
+
+
+def failure(event: ToolCallEvent, error: Exception) -> ToolResultEvent:
+    """AG2's error event without AG2's traceback: the model reads kind and message only."""
+    from ag2.events import ToolErrorEvent, ToolResult
+
+    return ToolErrorEvent(
+        parent_id=event.id,
+        name=event.name,
+        error=error,
+        result=ToolResult(json.dumps(shown_error(error), ensure_ascii=False)),
+    )

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-import json
-from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.core.errors import (
-    MODEL_VISIBLE_ERRORS,
-    ApprovalPending,
-    ToolDefinitionError,
-    ToolFailed,
-    model_visible_error,
-)
-from agent_adapter.core.results import plain_result
-from agent_adapter.core.tool import SPEC_ATTRIBUTE
-from agent_adapter.exec.defaults import runner_for
-from agent_adapter.integrations.agno.calls import as_sent, rewritable
-from agent_adapter.integrations.agno.gate import EXPORTED_BY, PASSED, resolve_requirements
+from agent_adapter.integrations.agno.calls import run_of
+from agent_adapter.integrations.agno.export import agno_function, agno_functions, check_agno
+from agent_adapter.integrations.agno.gate import resolve_requirements
 from agent_adapter.integrations.base import IntegrationBase
-from agent_adapter.integrations.requirements import check_surface
 
 if TYPE_CHECKING:
-    from agno.tools.function import Function, FunctionCall
+    from agno.tools.function import Function
 
     from agent_adapter.core.ports import ToolRunner, TurnView
-    from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.flow.reply import Reply
 
@@ -40,60 +24,6 @@ __all__ = [
     "agno_functions",
     "resolve_requirements",
 ]
-
-# Every name of Agno that this module reads; a release without one of them is refused by name.
-_READS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("agno.exceptions", ("AgentRunException", "RunCancelledException")),
-    ("agno.run.requirement", ("RunRequirement.needs_confirmation", "RunRequirement.reject")),
-    (
-        "agno.tools.function",
-        (
-            "Function",
-            "Function.__private_attributes__._run_context",
-            "Function.model_fields.skip_entrypoint_processing",
-            "Function.model_fields.requires_confirmation",
-            "FunctionCall.model_fields.call_id",
-        ),
-    ),
-)
-
-# Agno hands its own objects to parameters of these names, whatever the model sent.
-_TAKEN_ARGUMENTS = ("fc", "_agno_agent", "_agno_team", "_agno_run_context")
-# Agno answers tools of these names itself, by asking its user.
-_TAKEN_NAMES = ("get_user_input", "ask_user")
-
-
-def agno_function(spec: ToolSpec, *, executor: ToolRunner | None = None) -> Function:
-    """One Agno `Function` that runs `spec` through the executor; results are JSON text.
-
-    Any confirm rule makes the agent pause before the call: see `resolve_requirements`. Agno's
-    confirmation alone approves nothing. Agents must be run with `arun`: the function is async.
-
-    Raises:
-        ToolDefinitionError: Agno would hijack the tool's name or one of its arguments.
-        MissingDependency: Agno is not installed.
-        IntegrationError: Agno is outside the supported range, or lacks a name this module reads.
-    """
-    _check_agno()
-    from agno.tools.function import Function
-
-    schema = spec.json_schema()
-    _refuse_taken(spec, schema)
-    runner = runner_for(executor)
-    EXPORTED_BY[spec] = ref(runner)
-    return Function(
-        name=spec.name,
-        description=spec.description,
-        parameters=schema,
-        entrypoint=_entrypoint(spec, runner),
-        skip_entrypoint_processing=True,
-        requires_confirmation=True if spec.confirm is not False else None,
-    )
-
-
-def agno_functions(registry: ToolRegistry, *, executor: ToolRunner | None = None) -> list[Function]:
-    """One `agno_function` per tool of `registry` that is exported to `agno`, in its order."""
-    return [agno_function(spec, executor=executor) for spec in registry.for_target("agno")]
 
 
 class AgnoIntegration(IntegrationBase):
@@ -112,10 +42,7 @@ class AgnoIntegration(IntegrationBase):
     def bind_context(self, native: Any) -> ToolContext:
         """The ids of one `FunctionCall`: its call id, the agent's run and the session."""
         ctx = super().bind_context(native)
-        run = getattr(getattr(native, "function", None), "_run_context", None)
-        if run is not None:
-            ctx.run_id = run.run_id
-            ctx.thread_id = run.session_id
+        ctx.run_id, ctx.thread_id = run_of(native)
         return ctx
 
     def import_tool(self, native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec:
@@ -126,7 +53,7 @@ class AgnoIntegration(IntegrationBase):
         """
         from agent_adapter.integrations.agno import imports
 
-        _check_agno()
+        check_agno()
         return imports.imported(native, name=name, **policy)
 
     def drives(self, agent: Any) -> bool:
@@ -139,72 +66,8 @@ class AgnoIntegration(IntegrationBase):
         """One round of an `agno.agent.Agent`; its own tools run through the turn's executor too."""
         from agent_adapter.integrations.agno import driver
 
-        _check_agno()
+        check_agno()
         return await driver.drive(agent, turn)
 
 
 INTEGRATION = AgnoIntegration()
-
-
-@cache
-def _check_agno() -> None:
-    check_surface("agno", "agno", _READS)
-
-
-def _refuse_taken(spec: ToolSpec, schema: Mapping[str, Any]) -> None:
-    if spec.name in _TAKEN_NAMES:
-        raise ToolDefinitionError(
-            f"{spec.name}: Agno answers tools of this name itself, by asking its user; "
-            "rename the tool or leave agno out of its targets"
-        )
-    for name in _TAKEN_ARGUMENTS:
-        if name in schema.get("properties", {}):
-            raise ToolDefinitionError(
-                f"{spec.name}: Agno puts an object of its own into a parameter named {name}, so "
-                f"the model's value would be lost; rename {name} or leave agno out of the targets"
-            )
-
-
-def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[str]]:
-    """The function Agno calls: `entrypoint(fc, **arguments)`."""
-    from agno.exceptions import AgentRunException, RunCancelledException
-
-    bind = INTEGRATION.bind_context
-    run_spec = runner.run_spec
-    # Looking for an earlier run of the call costs a question to the store; reading again is free.
-    harmless = spec.effects == "read" and spec.confirm is False
-    passing = (AgentRunException, RunCancelledException, ApprovalPending)
-
-    async def entrypoint(fc: FunctionCall, **native: Any) -> str:
-        ctx = bind(fc)
-        if harmless:
-            ctx.reexecutes = False
-        args: Mapping[str, Any] = native
-        held = PASSED.take(ctx, spec, native) if PASSED.held else None
-        if held is not None:
-            args, ctx.approval = held.args, held.grant.token
-        elif rewritable(native):
-            run = fc.function._run_context
-            args = as_sent(native, ctx.call_id, spec.name, run.messages if run else None)
-        try:
-            return plain_result(await run_spec(spec, args, ctx, call_id=ctx.call_id))
-        except MODEL_VISIBLE_ERRORS as exc:
-            return json.dumps(model_visible_error(exc), ensure_ascii=False)
-        except passing:
-            raise  # Agno reports a failed call; a pending approval is no success
-        except Exception as exc:
-            # Agno shows the model `str(exc)`: only the class may be in it.
-            raise ToolFailed(type(exc).__name__) from exc
-        finally:
-            if held is not None:
-                held.grant.drop()
-
-    # Agno inspects the signature at each call; these two make that cheap.
-    signature = inspect.signature(entrypoint)
-    entrypoint.__annotations__ = {}
-    setattr(entrypoint, SPEC_ATTRIBUTE, spec)
-    entrypoint.__signature__ = signature.replace(  # type: ignore[attr-defined]  # read by inspect
-        parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
-        return_annotation=signature.empty,
-    )
-    return entrypoint

@@ -1,65 +1,28 @@
-"""One Agno call between its pause and its run: what the model sent, and the approval it holds."""
+"""What an Agno function call says of a call: its ids, and the arguments as the model sent them."""
 
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.core.context import ToolContext
+from agent_adapter.exec.ids import new_id
+
 if TYPE_CHECKING:
-    from agent_adapter.core.context import ToolContext
-    from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.exec.gate import Grant
-
-__all__ = ["CallKey", "Held", "TokenBook", "as_sent", "rewritable", "rewritten"]
-
-CallKey = tuple[str | None, str | None]
-"""Run id and call id."""
+    from agno.tools.function import FunctionCall
 
 
-class Held:
-    """One approval between a pause and the call it was given for."""
-
-    __slots__ = ("args", "grant", "native", "spec")
-
-    def __init__(
-        self, spec: ToolSpec, native: Mapping[str, Any], args: Mapping[str, Any], grant: Grant
-    ) -> None:
-        self.spec = spec
-        self.native = text_of(native)
-        self.args = args
-        self.grant = grant
+def bind(call: FunctionCall, *, reexecutes: bool) -> ToolContext:
+    """A context for one call, with a new id where Agno has none."""
+    call_id = call.call_id or new_id("call")
+    return ToolContext(call_id, *run_of(call), bound_by="agno", reexecutes=reexecutes)
 
 
-class TokenBook:
-    """One-use tokens by (run id, call id); the oldest are dropped beyond `size` calls."""
-
-    def __init__(self, size: int = 10_000) -> None:
-        self.size = size
-        self.held: OrderedDict[CallKey, list[Held]] = OrderedDict()
-
-    def put(self, key: CallKey, held: Held) -> None:
-        """Keep `held` for the call `key`."""
-        self.held.setdefault(key, []).append(held)
-        while len(self.held) > self.size:
-            for oldest in self.held.popitem(last=False)[1]:
-                oldest.grant.drop()
-
-    def take(self, ctx: ToolContext, spec: ToolSpec, native: Mapping[str, Any]) -> Held | None:
-        """The approval of exactly this call, once; models reuse call ids, so arguments count."""
-        key = (ctx.run_id, ctx.call_id)
-        waiting = self.held.get(key)
-        if not waiting:
-            return None
-        text = text_of(native)
-        for index, held in enumerate(waiting):
-            if held.spec is spec and held.native == text:
-                del waiting[index]
-                if not waiting:
-                    del self.held[key]
-                return held
-        return None
+def run_of(call: Any) -> tuple[str | None, str | None]:
+    """The ids of the agent's run and session; `None` for a call outside of a run."""
+    run = getattr(getattr(call, "function", None), "_run_context", None)
+    return (None, None) if run is None else (run.run_id, run.session_id)
 
 
 def text_of(value: Any) -> str:

@@ -25,8 +25,10 @@ from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall
-from agent_adapter.integrations import agno as bridge
 from agent_adapter.integrations.agno.calls import text_of
+from agent_adapter.integrations.agno.export import agno_function
+from agent_adapter.integrations.agno.gate import resolve_requirements
+from agent_adapter.integrations.base import is_instance_of
 
 if TYPE_CHECKING:
     from agno.models.message import Message
@@ -36,18 +38,13 @@ if TYPE_CHECKING:
     from agent_adapter.core.ports import ApprovalPort, TurnView
     from agent_adapter.core.types import ApprovalRequest
 
-__all__ = ["drive", "drives"]
-
 _Ended = tuple[str, str, Any]
 """Tool, arguments as text, value."""
 
 
 def drives(agent: Any) -> bool:
     """Whether `agent` is an `agno.agent.Agent`, told by its class without importing Agno."""
-    return any(
-        (base.__module__, base.__name__) == ("agno.agent.agent", "Agent")
-        for base in type(agent).__mro__
-    )
+    return is_instance_of(agent, "agno.agent.agent", "Agent")
 
 
 async def drive(agent: Any, turn: TurnView) -> Reply:
@@ -68,7 +65,7 @@ async def drive(agent: Any, turn: TurnView) -> Reply:
     port: ApprovalPort = turn.executor.approval or _Nobody()
     while output.is_paused:
         _refuse_other_pauses(output)
-        await bridge.resolve_requirements(output, port, registry)
+        await resolve_requirements(output, port, registry)
         output = await mine.acontinue_run(run_response=output)
     return Reply(_body(output), watch.calls(output.tools or ()))
 
@@ -125,7 +122,7 @@ class _Round:
         _refuse_own_hooks(agent)
         mine = copy.copy(agent)
         added = [
-            bridge.agno_function(tool, executor=self._turn.executor)
+            agno_function(tool, executor=self._turn.executor)
             if isinstance(tool, ToolSpec)
             else tool
             for tool in self._turn.tools

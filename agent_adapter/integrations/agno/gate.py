@@ -17,7 +17,9 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
-from agent_adapter.integrations.agno.calls import CallKey, Held, TokenBook, as_sent, rewritten
+from agent_adapter.integrations.agno.calls import as_sent, rewritten
+from agent_adapter.integrations.agno.tokens import CallKey, HeldApproval, HeldApprovals
+from agent_adapter.integrations.base import all_pending
 from agent_adapter.integrations.requirements import require_port
 
 if TYPE_CHECKING:
@@ -31,13 +33,11 @@ if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.exec.gate import Grant
 
-__all__ = ["EXPORTED_BY", "PASSED", "resolve_requirements"]
-
 # The runner that last exported a tool: a pause does not say whose it is. Weak on both sides,
 # because a runner keeps its registry and thereby the tool.
 EXPORTED_BY: WeakKeyDictionary[ToolSpec, ref[ToolRunner]] = WeakKeyDictionary()
 
-PASSED = TokenBook()
+PASSED = HeldApprovals()
 """The approvals of confirmed calls that Agno has not run yet."""
 
 
@@ -72,7 +72,7 @@ async def resolve_requirements(
             except ApprovalPending as exc:
                 pending.append(exc)
         if pending:
-            raise _all_of(pending)
+            raise all_pending(pending)
         for answer in asked:
             answer.settle(output.tools or ())
     finally:
@@ -91,7 +91,7 @@ class _Asked:
         *,
         note: str | None = None,
         key: CallKey = (None, None),
-        held: Held | None = None,
+        held: HeldApproval | None = None,
         edited: dict[str, Any] | None = None,
     ) -> None:
         self._requirement = requirement
@@ -173,7 +173,7 @@ async def _ask(
     except MODEL_VISIBLE_ERRORS as exc:
         return _Asked(requirement, note=_shown(exc))
     edited = _edited(grant)
-    held = Held(spec, native if edited is None else rewritten(edited), args, grant)
+    held = HeldApproval(spec, native if edited is None else rewritten(edited), args, grant)
     return _Asked(requirement, key=(run_id, call_id), held=held, edited=edited)
 
 
@@ -191,12 +191,6 @@ def _edited(grant: Grant) -> dict[str, Any] | None:
 def _runner_of(spec: ToolSpec) -> ToolRunner:
     reference = EXPORTED_BY.get(spec)
     return runner_for(reference() if reference else None)
-
-
-def _all_of(pending: list[ApprovalPending]) -> ApprovalPending:
-    ids = list(dict.fromkeys(record for exc in pending for record in exc.ids))
-    times = [exc.expires_at for exc in pending if exc.expires_at is not None]
-    return ApprovalPending(ids[0], min(times, default=None), ids=ids)
 
 
 def _shown(error: Exception) -> str:

@@ -11,8 +11,6 @@ from agent_adapter.core.policy import fitting_name
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.imports import jsonable
 
-__all__ = ["imported"]
-
 _ELSEWHERE = {
     "external_execution": "it is run outside of Agno, by whoever holds its run",
     "requires_user_input": "Agno fills its arguments in by asking its user",

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from agent_adapter.core.errors import IntegrationError
-from agent_adapter.integrations.generic.anthropic import Messages
-from agent_adapter.integrations.generic.gemini import Contents
-from agent_adapter.integrations.generic.openai import Chat, Responses
+from agent_adapter.integrations.wires.anthropic import Messages
+from agent_adapter.integrations.wires.gemini import Contents
+from agent_adapter.integrations.wires.openai import Chat, Responses
 from agent_adapter.integrations.wires.protocol import Wire
-
-__all__ = ["wire_for"]
 
 
 def wire_for(client: Any, api: str | None) -> Wire:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.exec.gate import Grant
 
-__all__ = ["GRANTED", "Granted", "Native", "native_of", "told_apart"]
-
 
 class Native:
     """The native ids of one call; the same again when a node runs again.

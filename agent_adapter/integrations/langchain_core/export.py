@@ -15,10 +15,10 @@ from agent_adapter.core.errors import (
     ApprovalPending,
     ToolArgsInvalid,
     ToolFailed,
-    model_visible_error,
 )
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import SPEC_ATTRIBUTE
+from agent_adapter.integrations.base import shown_error
 from agent_adapter.integrations.langchain_core.calls import GRANTED, Native, native_of
 from agent_adapter.integrations.langchain_core.gate import until_decided
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.exec.gate import Gate
-
-__all__ = ["READS", "RUNTIME", "bridge_tool", "shown"]
 
 RUNTIME = "agent_adapter_runtime"
 """The argument in which LangGraph hands over a call's `ToolRuntime`; no model can fill it."""
@@ -64,10 +62,7 @@ def bridge_tool(
 
 def shown(error: Exception) -> str:
     """What a model reads of an error: kind and message, and no text of foreign code."""
-    seen = model_visible_error(error)
-    if isinstance(error, AgentAdapterError) and not isinstance(error, MODEL_VISIBLE_ERRORS):
-        seen = {"error": {"kind": error.kind, "message": type(error).__name__}}
-    return json.dumps(seen, ensure_ascii=False)
+    return json.dumps(shown_error(error), ensure_ascii=False)
 
 
 _Attempt = Callable[[Any, Native], Awaitable[Any]]

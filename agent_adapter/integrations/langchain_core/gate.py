@@ -11,8 +11,6 @@ from agent_adapter.core.errors import ApprovalPending
 if TYPE_CHECKING:
     from agent_adapter.integrations.langchain_core.calls import Native
 
-__all__ = ["APPROVAL", "until_decided"]
-
 T = TypeVar("T")
 
 APPROVAL = "agent_adapter.approval"

@@ -12,8 +12,6 @@ from agent_adapter.core.tool import ToolSpec
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
-__all__ = ["imported"]
-
 
 def imported(native: BaseTool, *, name: str | None = None, **policy: Any) -> ToolSpec:
     """`native` as a spec; `name` replaces one that other frameworks cannot have.

@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.core.errors import IntegrationError
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall
+from agent_adapter.integrations.base import is_instance_of
 from agent_adapter.integrations.langchain_core.calls import told_apart
 from agent_adapter.integrations.langchain_core.gate import APPROVAL
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import TurnView
 
-__all__ = ["drive", "drives"]
-
 
 def drives(agent: Any) -> bool:
     """Whether `agent` is a compiled graph, told by its class without importing LangGraph."""
-    return any(
-        (base.__module__, base.__name__) == ("langgraph.graph.state", "CompiledStateGraph")
-        for base in type(agent).__mro__
-    )
+    return is_instance_of(agent, "langgraph.graph.state", "CompiledStateGraph")
 
 
 async def drive(agent: Any, turn: TurnView) -> Reply:

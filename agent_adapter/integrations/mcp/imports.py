@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp_types import Tool
 
-__all__ = ["Ask", "ElicitationQuestion", "import_tools", "imported", "look_at"]
-
 log = logging.getLogger("agent_adapter.integrations.mcp")
 
 _MOST_PAGES = 100

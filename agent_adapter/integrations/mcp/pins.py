@@ -13,8 +13,6 @@ from typing import Any
 from agent_adapter.core.canonical import digest
 from agent_adapter.core.errors import IntegrationError
 
-__all__ = ["Definition", "Pin", "Review", "ToolPins"]
-
 _VERSION = 1
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken, TokenVerifier
     from starlette.applications import Starlette
 
-__all__ = ["StaticTokens", "is_loopback", "mcp_http_app", "serve_http", "serve_stdio"]
-
 _SHORTEST = 16
 
 

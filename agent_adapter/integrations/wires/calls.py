@@ -23,22 +23,12 @@ from agent_adapter.core.results import plain_result
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
 from agent_adapter.exec.scope import current_scope
+from agent_adapter.integrations.base import all_pending
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
-
-__all__ = [
-    "Answer",
-    "Desk",
-    "ProviderCall",
-    "adapted",
-    "arguments_of",
-    "field",
-    "run_of",
-    "settled",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +76,7 @@ Mended = Callable[["ToolSpec", Mapping[str, Any]], Mapping[str, Any]]
 """The arguments that a provider's dialect stands for."""
 
 
-class Desk:
+class CallAnswerer:
     """Answers the calls of one conversation with the tools that `target` may use.
 
     `run_id=None` leaves the run to what surrounds the call. `gate` asks a port of its own before
@@ -176,9 +166,7 @@ def settled(answers: Sequence[Answer]) -> list[Answer]:
         elif error is not None and not isinstance(error, (*MODEL_VISIBLE_ERRORS, ToolNotFound)):
             raise error
     if pending:
-        ids = list(dict.fromkeys(record for error in pending for record in error.ids))
-        times = [error.expires_at for error in pending if error.expires_at is not None]
-        raise ApprovalPending(ids[0], min(times, default=None), ids=ids)
+        raise all_pending(pending)
     return list(answers)
 
 
@@ -218,7 +206,7 @@ def adapted(
         raise ToolDefinitionError(f"tool {spec.name!r}: {exc}") from None
 
 
-def field(native: Any, name: str) -> Any:
+def member(native: Any, name: str) -> Any:
     """The attribute or key `name` of an SDK's object or of its JSON form; `None` without it."""
     if isinstance(native, Mapping):
         return native.get(name)

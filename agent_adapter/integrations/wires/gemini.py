@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from agent_adapter.core.schema.providers import gemini
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
-from agent_adapter.integrations.wires.calls import Answer, ProviderCall, adapted, field
-
-__all__ = ["calls_of", "declaration_of", "part_of", "tools_of"]
+from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, adapted, member
+from agent_adapter.integrations.wires.protocol import Piece, Turn
 
 
 def declaration_of(spec: ToolSpec) -> Any:
@@ -34,16 +35,16 @@ def calls_of(response: Any) -> list[ProviderCall]:
 
     Most backends give no ids: such a call is named by its response and its place in it.
     """
-    candidates = field(response, "candidates")
-    content = field(candidates[0], "content") if candidates else response
-    found = [call for part in field(content, "parts") or () if (call := _call_in(part))]
-    origin = field(response, "response_id")
+    candidates = member(response, "candidates")
+    content = member(candidates[0], "content") if candidates else response
+    found = [call for part in member(content, "parts") or () if (call := _call_in(part))]
+    origin = member(response, "response_id")
     return [
         ProviderCall(
-            call_id=field(call, "id") or _made_up(origin, place),
-            native_id=field(call, "id"),
-            name=field(call, "name") or "",
-            arguments=field(call, "args"),
+            call_id=member(call, "id") or _made_up(origin, place),
+            native_id=member(call, "id"),
+            name=member(call, "name") or "",
+            arguments=member(call, "args"),
         )
         for place, call in enumerate(found)
     ]
@@ -60,7 +61,7 @@ def part_of(answer: Answer) -> Any:
 
 
 def _call_in(part: Any) -> Any:
-    return field(part, "function_call") or field(part, "functionCall")
+    return member(part, "function_call") or member(part, "functionCall")
 
 
 def _made_up(origin: Any, place: int) -> str:
@@ -72,3 +73,86 @@ def _types() -> Any:
     from google.genai import types
 
     return types
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """Gemini's generate-content API."""
+
+    client: Any
+    mend: Mended | None = None
+
+    def tools(self, specs: Iterable[ToolSpec]) -> Any:
+        """Declarations in one `Tool`."""
+        return tools_of(specs)
+
+    def opening(self, prompt: str) -> list[Any]:
+        """One content of the user."""
+        return [{"role": "user", "parts": [{"text": prompt}]}]
+
+    async def ask(self, request: Mapping[str, Any], *, piece: Piece | None) -> Turn:
+        """One candidate."""
+        from google.genai.types import AutomaticFunctionCallingConfig
+
+        config = {key: value for key, value in request.items() if key not in ("model", "messages")}
+        # Its own calling would run nothing of ours and show a model the text of exceptions.
+        config["automatic_function_calling"] = AutomaticFunctionCallingConfig(disable=True)
+        wanted = {
+            "model": request["model"],
+            "contents": request["messages"],
+            "config": config,
+        }
+        parts, response = await self._parts(wanted, piece)
+        said = [{"role": "model", "parts": [_part(part) for part in parts]}] if parts else []
+        text = "".join(part.text for part in parts if part.text and not part.thought)
+        calls = _calls_at(len(request["messages"]), parts)
+        return Turn(said=said, calls=calls, text=text, response=response)
+
+    async def _parts(self, wanted: Mapping[str, Any], piece: Piece | None) -> tuple[list[Any], Any]:
+        if piece is None:
+            response = await self.client.models.generate_content(**wanted)
+            return _parts_of(response), response
+        parts: list[Any] = []
+        last = None
+        async for last in await self.client.models.generate_content_stream(**wanted):
+            found = _parts_of(last)
+            parts += found
+            for part in found:
+                if part.text and not part.thought:
+                    await piece(part.text)
+        return parts, last
+
+    def answers(self, answers: Sequence[Answer]) -> list[Any]:
+        """One content of the user with every function response."""
+        parts = [_part(part_of(answer)) for answer in answers]
+        return [{"role": "user", "parts": parts}]
+
+    def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
+        """The calls of the last content, if it is the model's."""
+        last = messages[-1] if messages else None
+        if member(last, "role") != "model":
+            return []
+        return _calls_at(len(messages) - 1, member(last, "parts") or ())
+
+
+def _calls_at(place: int, parts: Iterable[Any]) -> list[ProviderCall]:
+    """The calls of the content at `place` of the conversation, which names those without an id.
+
+    So they keep their names when the conversation is gone on with.
+    """
+    return calls_of({"parts": parts, "response_id": f"content_{place}"})
+
+
+def _parts_of(response: Any) -> list[Any]:
+    candidates = response.candidates or ()
+    content = candidates[0].content if candidates else None
+    return list(content.parts or ()) if content is not None else []
+
+
+def _part(part: Any) -> dict[str, Any]:
+    """The part as JSON; a thought's signature is bytes, which travel as base64."""
+    kept: dict[str, Any] = part.model_dump(exclude_none=True)
+    signature = kept.get("thought_signature")
+    if isinstance(signature, bytes):
+        kept["thought_signature"] = base64.urlsafe_b64encode(signature).decode()
+    return kept

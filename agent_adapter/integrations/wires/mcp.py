@@ -7,25 +7,22 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
-    AgentAdapterError,
     ApprovalPending,
     ToolFailed,
-    model_visible_error,
 )
 from agent_adapter.core.results import plain_result
 from agent_adapter.exec.scope import RunScope, current_scope
+from agent_adapter.integrations.base import shown_error
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
     from agent_adapter.core.tool import ToolSpec
-
-__all__ = ["Answer", "answered", "bind", "new_session_id", "session_of", "value_of"]
 
 log = logging.getLogger("agent_adapter.integrations.mcp")
 
@@ -37,7 +34,7 @@ _THEMSELVES = (int, bool, type(None))
 _WRAPPED = {"fastmcp": {"wrap_result": True}}
 
 
-class Answer:
+class CallResult:
     """One call's result in MCP's terms: text for the model, the value as data, an error mark."""
 
     __slots__ = ("is_error", "meta", "structured", "text")
@@ -93,6 +90,17 @@ def bind(
     )
 
 
+def principal_of(token: Any, components: Callable[[Any], Any]) -> str | None:
+    """Who a bearer token stands for, by what its verifier said; never by what a client says.
+
+    `components` is the SDK's `principal_components`.
+    """
+    if token is None:
+        return None
+    client, issuer, subject = components(token)
+    return "|".join(filter(None, (issuer, client, subject)))
+
+
 def _request_text(request_id: Any) -> str:
     """Request ids are chosen by the client: 3 and "3" differ, and a long one is hashed."""
     if request_id is None:
@@ -105,7 +113,7 @@ def _request_text(request_id: Any) -> str:
 
 async def answered(
     runner: ToolRunner, spec: ToolSpec, args: Mapping[str, Any], ctx: ToolContext
-) -> Answer:
+) -> CallResult:
     """The call's result, or its error as the model may read it; only cancellation passes."""
     try:
         return _result(await runner.run_spec(spec, args, ctx, call_id=ctx.call_id))
@@ -119,27 +127,26 @@ async def answered(
         return _error(spec, ToolFailed(f"{spec.name} failed: CancelledError"))
 
 
-def _result(value: Any) -> Answer:
+def _result(value: Any) -> CallResult:
     """Text as itself; everything else as JSON text and as data."""
     text = plain_result(value)
     if type(value) in _THEMSELVES:
-        return Answer(text, {"result": value}, meta=_WRAPPED)
+        return CallResult(text, {"result": value}, meta=_WRAPPED)
     plain = json.loads(text)
     if type(value) is str:
-        return Answer(plain, None)
+        return CallResult(plain, None)
     if isinstance(plain, dict):
-        return Answer(text, plain)
-    return Answer(text, {"result": plain}, meta=_WRAPPED)
+        return CallResult(text, plain)
+    return CallResult(text, {"result": plain}, meta=_WRAPPED)
 
 
-def _error(spec: ToolSpec, error: Exception) -> Answer:
-    shown = model_visible_error(error)
-    if not isinstance(error, (*MODEL_VISIBLE_ERRORS, ApprovalPending)):
-        # Nobody else sees it: the client is told its class only.
+def _error(spec: ToolSpec, error: Exception) -> CallResult:
+    readable = (*MODEL_VISIBLE_ERRORS, ApprovalPending)
+    if not isinstance(error, readable):
+        # The log is the only place with its text: the client is told its class.
         log.error("the call of %s failed", spec.name, exc_info=error)
-        kind = error.kind if isinstance(error, AgentAdapterError) else ToolFailed.kind
-        shown = {"error": {"kind": kind, "message": type(error).__name__}}
-    return Answer(json.dumps(shown, ensure_ascii=False), shown, is_error=True)
+    shown = shown_error(error, readable=readable)
+    return CallResult(json.dumps(shown, ensure_ascii=False), shown, is_error=True)
 
 
 def value_of(result: Any) -> Any:

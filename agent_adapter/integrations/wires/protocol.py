@@ -9,8 +9,6 @@ from typing import Any, Protocol
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall
 
-__all__ = ["Piece", "Turn", "Wire"]
-
 Piece = Callable[[str], Awaitable[None]]
 """Told of each piece of text as it comes."""
 

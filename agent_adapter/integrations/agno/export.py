@@ -1,0 +1,147 @@
+"""A spec as Agno's `Function`, and what happens in one call of it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from agent_adapter.core.errors import (
+    MODEL_VISIBLE_ERRORS,
+    ApprovalPending,
+    ToolDefinitionError,
+    ToolFailed,
+    model_visible_error,
+)
+from agent_adapter.core.results import plain_result
+from agent_adapter.core.tool import SPEC_ATTRIBUTE
+from agent_adapter.exec.defaults import runner_for
+from agent_adapter.integrations.agno.calls import as_sent, bind, rewritable
+from agent_adapter.integrations.agno.gate import EXPORTED_BY, PASSED
+from agent_adapter.integrations.requirements import check_surface
+
+if TYPE_CHECKING:
+    from agno.tools.function import Function, FunctionCall
+
+    from agent_adapter.core.ports import ToolRunner
+    from agent_adapter.core.registry import ToolRegistry
+    from agent_adapter.core.tool import ToolSpec
+
+READS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("agno.exceptions", ("AgentRunException", "RunCancelledException")),
+    ("agno.run.requirement", ("RunRequirement.needs_confirmation", "RunRequirement.reject")),
+    (
+        "agno.tools.function",
+        (
+            "Function",
+            "Function.__private_attributes__._run_context",
+            "Function.model_fields.skip_entrypoint_processing",
+            "Function.model_fields.requires_confirmation",
+            "FunctionCall.model_fields.call_id",
+        ),
+    ),
+)
+"""Every name of Agno that is read here; a release without one of them is refused by name."""
+
+# Agno hands its own objects to parameters of these names, whatever the model sent.
+_TAKEN_ARGUMENTS = ("fc", "_agno_agent", "_agno_team", "_agno_run_context")
+# Agno answers tools of these names itself, by asking its user.
+_TAKEN_NAMES = ("get_user_input", "ask_user")
+
+
+@cache
+def check_agno() -> None:
+    """Raises `MissingDependency` or `IntegrationError` where this Agno cannot be used."""
+    check_surface("agno", "agno", READS)
+
+
+def agno_function(spec: ToolSpec, *, executor: ToolRunner | None = None) -> Function:
+    """One Agno `Function` that runs `spec` through the executor; results are JSON text.
+
+    Any confirm rule makes the agent pause before the call: see `resolve_requirements`. Agno's
+    confirmation alone approves nothing. Agents must be run with `arun`: the function is async.
+
+    Raises:
+        ToolDefinitionError: Agno would hijack the tool's name or one of its arguments.
+        MissingDependency: Agno is not installed.
+        IntegrationError: Agno is outside the supported range, or lacks a name this module reads.
+    """
+    check_agno()
+    from agno.tools.function import Function
+
+    schema = spec.json_schema()
+    _refuse_taken(spec, schema)
+    runner = runner_for(executor)
+    EXPORTED_BY[spec] = ref(runner)
+    return Function(
+        name=spec.name,
+        description=spec.description,
+        parameters=schema,
+        entrypoint=_entrypoint(spec, runner),
+        skip_entrypoint_processing=True,
+        requires_confirmation=True if spec.confirm is not False else None,
+    )
+
+
+def agno_functions(registry: ToolRegistry, *, executor: ToolRunner | None = None) -> list[Function]:
+    """One `agno_function` per tool of `registry` that is exported to `agno`, in its order."""
+    return [agno_function(spec, executor=executor) for spec in registry.for_target("agno")]
+
+
+def _refuse_taken(spec: ToolSpec, schema: Mapping[str, Any]) -> None:
+    if spec.name in _TAKEN_NAMES:
+        raise ToolDefinitionError(
+            f"{spec.name}: Agno answers tools of this name itself, by asking its user; "
+            "rename the tool or leave agno out of its targets"
+        )
+    for name in _TAKEN_ARGUMENTS:
+        if name in schema.get("properties", {}):
+            raise ToolDefinitionError(
+                f"{spec.name}: Agno puts an object of its own into a parameter named {name}, so "
+                f"the model's value would be lost; rename {name} or leave agno out of the targets"
+            )
+
+
+def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[str]]:
+    """The function Agno calls: `entrypoint(fc, **arguments)`."""
+    from agno.exceptions import AgentRunException, RunCancelledException
+
+    run_spec = runner.run_spec
+    # Looking for an earlier run of the call costs a question to the store; reading again is free.
+    again = spec.effects != "read" or spec.confirm is not False
+    passing = (AgentRunException, RunCancelledException, ApprovalPending)
+
+    async def entrypoint(fc: FunctionCall, **native: Any) -> str:
+        ctx = bind(fc, reexecutes=again)
+        args: Mapping[str, Any] = native
+        held = PASSED.take(ctx, spec, native) if PASSED.held else None
+        if held is not None:
+            args, ctx.approval = held.args, held.grant.token
+        elif rewritable(native):
+            run = fc.function._run_context
+            args = as_sent(native, ctx.call_id, spec.name, run.messages if run else None)
+        try:
+            return plain_result(await run_spec(spec, args, ctx, call_id=ctx.call_id))
+        except MODEL_VISIBLE_ERRORS as exc:
+            return json.dumps(model_visible_error(exc), ensure_ascii=False)
+        except passing:
+            raise  # Agno reports a failed call; a pending approval is no success
+        except Exception as exc:
+            # Agno shows the model `str(exc)`: only the class may be in it.
+            raise ToolFailed(type(exc).__name__) from exc
+        finally:
+            if held is not None:
+                held.grant.drop()
+
+    # Agno inspects the signature at each call; these two make that cheap.
+    signature = inspect.signature(entrypoint)
+    entrypoint.__annotations__ = {}
+    setattr(entrypoint, SPEC_ATTRIBUTE, spec)
+    entrypoint.__signature__ = signature.replace(  # type: ignore[attr-defined]  # read by inspect
+        parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
+        return_annotation=signature.empty,
+    )
+    return entrypoint
