@@ -35,16 +35,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
     from agent_adapter.core.registry import ToolRegistry
 
-__all__ = [
-    "INTEGRATION",
-    "AnthropicIntegration",
-    "anthropic_runnable",
-    "anthropic_runnables",
-    "anthropic_tool",
-    "anthropic_tools",
-    "run_tool_calls",
-]
-
 
 def anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
     """One tool as the Messages API takes it: a dictionary for `tools=[…]`.

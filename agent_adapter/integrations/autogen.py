@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
     from agent_adapter.core.registry import ToolRegistry
 
-__all__ = ["INTEGRATION", "AutoGenIntegration", "autogen_tool", "autogen_tools"]
-
 _READS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("autogen_core", ("CancellationToken",)),
     ("autogen_core.tools", ("BaseTool", "BaseTool.run_json", "BaseTool.return_value_as_string")),

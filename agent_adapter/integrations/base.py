@@ -37,6 +37,7 @@ __all__ = [
     "all_pending",
     "check_requirements",
     "is_instance_of",
+    "json_kind",
     "model_visible_error",
     "shown_error",
 ]
@@ -185,6 +186,14 @@ def all_pending(errors: Sequence[ApprovalPending]) -> ApprovalPending:
     ids = list(dict.fromkeys(record for error in errors for record in error.ids))
     times = [error.expires_at for error in errors if error.expires_at is not None]
     return ApprovalPending(ids[0], min(times, default=None), ids=ids)
+
+
+def json_kind(value: Any) -> str:
+    """What JSON calls the kind of `value`: "array", "string", "number", "boolean" or "null"."""
+    if isinstance(value, bool):
+        return "boolean"
+    kinds = {list: "array", str: "string", int: "number", float: "number", type(None): "null"}
+    return kinds.get(type(value), "value")
 
 
 def is_instance_of(native: Any, module: str, name: str) -> bool:

@@ -13,8 +13,6 @@ from agent_adapter.core.plugins import Plugins, UnusablePlugin, load_plugins
 from agent_adapter.core.ports import AgentDriver
 from agent_adapter.integrations.base import Integration, check_requirements
 
-__all__ = ["GROUP", "available_integrations", "driver_for", "get_integration"]
-
 GROUP = "agent_adapter.integrations"
 """The entry-point group that plug-ins register in."""
 

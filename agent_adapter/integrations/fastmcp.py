@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
     from agent_adapter.core.registry import ToolRegistry
 
-__all__ = ["INTEGRATION", "FastMcpIntegration", "fastmcp_tool", "fastmcp_tools"]
-
 # Every name of FastMCP that this module reads; a release without one of them is refused by name.
 _READS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("fastmcp.exceptions", ("ToolError",)),

@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
 
-__all__ = [
-    "INTEGRATION",
-    "GoogleGenAIIntegration",
-    "function_responses",
-    "google_genai_declaration",
-    "google_genai_tools",
-]
-
 
 def google_genai_declaration(spec: ToolSpec) -> FunctionDeclaration:
     """One tool as a `FunctionDeclaration` with `parameters_json_schema`.

@@ -28,14 +28,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.exec.gate import Grant
 
-__all__ = [
-    "INTEGRATION",
-    "LangChainIntegration",
-    "approval_middleware",
-    "langchain_tool",
-    "langchain_tools",
-]
-
 _READS = (
     *READS,
     ("langchain.agents.middleware", ("AgentMiddleware.awrap_tool_call", "ToolCallRequest")),

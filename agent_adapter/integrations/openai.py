@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
     from agent_adapter.core.registry import ToolRegistry
 
-__all__ = ["INTEGRATION", "OpenAIIntegration", "openai_tool", "openai_tools", "run_tool_calls"]
-
 
 def openai_tool(spec: ToolSpec, *, api: Api = "chat", strict: bool = False) -> dict[str, Any]:
     """One tool as the API takes it: a dictionary for `tools=[…]`.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ToolArgsInvalid
+from agent_adapter.integrations.base import json_kind
 
 if TYPE_CHECKING:
     from ag2.events import ToolCallEvent
@@ -31,13 +32,6 @@ def arguments_of(spec: ToolSpec, event: ToolCallEvent) -> Mapping[str, Any]:
     if not isinstance(args, dict):
         raise ToolArgsInvalid(
             spec.name,
-            [f"(arguments): a JSON {_json_kind(args)} (expected a JSON object)"],
+            [f"(arguments): a JSON {json_kind(args)} (expected a JSON object)"],
         )
     return args
-
-
-def _json_kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    kinds = {list: "array", str: "string", int: "number", float: "number", type(None): "null"}
-    return kinds.get(type(value), "value")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
@@ -80,53 +81,43 @@ async def resolve_requirements(
             answer.release()
 
 
+@dataclass(slots=True, kw_only=True)
 class _Asked:
     """What the port said about one requirement, until it is settled or released."""
 
-    __slots__ = ("_edited", "_held", "_key", "_note", "_requirement")
-
-    def __init__(
-        self,
-        requirement: RunRequirement,
-        *,
-        note: str | None = None,
-        key: CallKey = (None, None),
-        held: HeldApproval | None = None,
-        edited: dict[str, Any] | None = None,
-    ) -> None:
-        self._requirement = requirement
-        self._note = note
-        self._key = key
-        self._held = held
-        self._edited = edited
+    requirement: RunRequirement
+    note: str | None = None
+    key: CallKey = (None, None)
+    held: HeldApproval | None = None
+    edited: dict[str, Any] | None = None
 
     def settle(self, tools: Iterable[ToolExecution]) -> None:
         """Confirm or reject, unless somebody else has meanwhile."""
-        requirement = self._requirement
+        requirement = self.requirement
         if not requirement.needs_confirmation:
             return
         twins = _twins(requirement.tool_execution, tools)
-        if self._held is None:
-            requirement.reject(self._note)
+        if self.held is None:
+            requirement.reject(self.note)
         else:
-            if self._held.grant.token is not None:
-                PASSED.put(self._key, self._held)
-                self._held = None
+            if self.held.grant.token is not None:
+                PASSED.put(self.key, self.held)
+                self.held = None
             requirement.confirm()  # type: ignore[no-untyped-call]  # Agno leaves it untyped
         self._record(twins)
 
     def release(self) -> None:
         """Drop an approval that was not handed on."""
-        if self._held is not None:
-            self._held.grant.drop()
-            self._held = None
+        if self.held is not None:
+            self.held.grant.drop()
+            self.held = None
 
     def _record(self, twins: Iterable[ToolExecution]) -> None:
-        execution = self._requirement.tool_execution
+        execution = self.requirement.tool_execution
         if execution is None:
             return
-        if self._edited is not None:
-            execution.tool_args = self._edited
+        if self.edited is not None:
+            execution.tool_args = self.edited
         for twin in twins:
             twin.tool_args = execution.tool_args
             twin.confirmed = execution.confirmed
@@ -159,7 +150,7 @@ async def _ask(
     spec = exported.get(name)
     if execution is None or spec is None:
         unknown = ToolNotFound(f"no tool {name!r} is exported to agno")
-        return _Asked(requirement, note=_shown(unknown))
+        return _Asked(requirement=requirement, note=_shown(unknown))
     native = execution.tool_args or {}
     # In a team the tool runs under its member's run.
     run_id = requirement.member_run_id or output.run_id
@@ -171,10 +162,10 @@ async def _ask(
         args = as_sent(native, call_id, name, getattr(paused, "messages", None))
         grant = await gate.ask(spec, copy.deepcopy(args), ctx, edits_allowed=allow_edits)
     except MODEL_VISIBLE_ERRORS as exc:
-        return _Asked(requirement, note=_shown(exc))
+        return _Asked(requirement=requirement, note=_shown(exc))
     edited = _edited(grant)
     held = HeldApproval(spec, native if edited is None else rewritten(edited), args, grant)
-    return _Asked(requirement, key=(run_id, call_id), held=held, edited=edited)
+    return _Asked(requirement=requirement, key=(run_id, call_id), held=held, edited=edited)
 
 
 def _edited(grant: Grant) -> dict[str, Any] | None:

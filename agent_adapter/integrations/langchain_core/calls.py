@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from agent_adapter.exec.gate import Grant
 
 
+@dataclass(slots=True)
 class Native:
     """The native ids of one call; the same again when a node runs again.
 
@@ -22,22 +24,11 @@ class Native:
     `pausable` is whether a graph with a checkpointer runs the call, so that it can pause and go on.
     """
 
-    __slots__ = ("call_id", "pausable", "run_id", "task_id", "thread_id")
-
-    def __init__(
-        self,
-        call_id: str,
-        run_id: str | None,
-        thread_id: str | None,
-        task_id: str | None,
-        *,
-        pausable: bool,
-    ) -> None:
-        self.call_id = call_id
-        self.run_id = run_id
-        self.thread_id = thread_id
-        self.task_id = task_id
-        self.pausable = pausable
+    call_id: str
+    run_id: str | None
+    thread_id: str | None
+    task_id: str | None
+    pausable: bool
 
     def context(self, bound_by: str, *, reexecutes: bool = True) -> ToolContext:
         """A fresh context for this call; a gate and its tool need one each."""
@@ -99,27 +90,23 @@ def _messages(state: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
+@dataclass(slots=True)
 class Granted:
     """What a gate around a tool leaves for the one call that it let by."""
 
-    __slots__ = ("_call_id", "_grant", "_spec", "args")
-
-    def __init__(
-        self, spec: ToolSpec, native: Native, args: Mapping[str, Any], grant: Grant
-    ) -> None:
-        self._spec = spec
-        self._call_id = native.call_id
-        self._grant: Grant | None = grant
-        self.args = args
+    spec: ToolSpec
+    native: Native
+    args: Mapping[str, Any]
+    grant: Grant | None
 
     def take(self, spec: ToolSpec, native: Native, args: Mapping[str, Any]) -> Any:
         """The token, once, for that very call; the executor checks the rest of its binding."""
-        grant = self._grant
-        if grant is None or spec is not self._spec or native.call_id != self._call_id:
+        grant = self.grant
+        if grant is None or spec is not self.spec or native.call_id != self.native.call_id:
             return None
         if args != self.args:
             return None
-        self._grant = None
+        self.grant = None
         return grant.token
 
 

@@ -67,9 +67,11 @@ async def until_decided(
     """What `attempt` gives; while it is `ApprovalPending`, the graph is paused.
 
     Whatever a client resumes the graph with is ignored: it only makes the call ask again. Outside
-    of a graph that can pause the error is raised. `alone` is for a call in a thread of its own,
-    where LangGraph itself waits for the others.
+    of a graph that can pause the error is raised. `alone` is for a call in a thread of its own:
+    LangGraph itself waits for the threads that have begun.
     """
+    # LangGraph 1.2 maps the calls of a sync `ToolNode` over threads: when one pauses, a call whose
+    # thread has not begun is cancelled, runs nothing, and is asked about after the next resume.
     if not native.pausable:
         return await attempt()
     if alone:

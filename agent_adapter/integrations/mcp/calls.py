@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,11 @@ if TYPE_CHECKING:
     from agent_adapter.core.context import ToolContext
 
 
+@dataclass(slots=True)
 class _Connection:
     """What the server's lifespan gives: entered per connection, but only once for all of HTTP."""
 
-    __slots__ = ("session",)
-
-    def __init__(self) -> None:
-        self.session = new_session_id()
+    session: str = field(default_factory=new_session_id)
 
 
 @asynccontextmanager

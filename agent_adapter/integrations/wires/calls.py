@@ -23,7 +23,7 @@ from agent_adapter.core.results import plain_result
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
 from agent_adapter.exec.scope import current_scope
-from agent_adapter.integrations.base import all_pending
+from agent_adapter.integrations.base import all_pending, json_kind
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
@@ -191,7 +191,7 @@ def arguments_of(spec: ToolSpec, sent: Any) -> dict[str, Any]:
     if sent is None:
         return {}
     if not isinstance(sent, Mapping):
-        problem = f"(arguments): a JSON {_json_kind(sent)} (expected a JSON object)"
+        problem = f"(arguments): a JSON {json_kind(sent)} (expected a JSON object)"
         raise ToolArgsInvalid(spec.name, [problem])
     return dict(sent)
 
@@ -211,10 +211,3 @@ def member(native: Any, name: str) -> Any:
     if isinstance(native, Mapping):
         return native.get(name)
     return getattr(native, name, None)
-
-
-def _json_kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    kinds = {list: "array", str: "string", int: "number", float: "number"}
-    return kinds.get(type(value), "value")

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
@@ -34,23 +35,14 @@ _THEMSELVES = (int, bool, type(None))
 _WRAPPED = {"fastmcp": {"wrap_result": True}}
 
 
+@dataclass(slots=True)
 class CallResult:
     """One call's result in MCP's terms: text for the model, the value as data, an error mark."""
 
-    __slots__ = ("is_error", "meta", "structured", "text")
-
-    def __init__(
-        self,
-        text: str,
-        structured: dict[str, Any] | None,
-        *,
-        meta: dict[str, Any] | None = None,
-        is_error: bool = False,
-    ) -> None:
-        self.text = text
-        self.structured = structured
-        self.meta = meta
-        self.is_error = is_error
+    text: str
+    structured: dict[str, Any] | None
+    meta: dict[str, Any] | None = None
+    is_error: bool = False
 
 
 def new_session_id() -> str:
