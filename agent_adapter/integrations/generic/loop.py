@@ -125,13 +125,9 @@ async def run_tool_loop(
     )
     tools = wire.tools(registry.for_target("generic"))
     request = {"model": model, **options, **({"tools": tools} if tools else {})}
-    history = wire.opening(messages) if isinstance(messages, str) else list(messages)
+    past = wire.opening(messages) if isinstance(messages, str) else list(messages)
     loop = _Loop(
-        wire=wire,
-        answerer=answerer,
-        request=request,
-        messages=history,
-        tell=partial(_tell, on_event),
+        wire=wire, answerer=answerer, request=request, messages=past, tell=partial(_tell, on_event)
     )
     async with AsyncExitStack() as scope:
         if limits is not None:
