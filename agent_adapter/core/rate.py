@@ -6,8 +6,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-__all__ = ["TokenBucket"]
-
 _MOST_KEYS = 10_000
 
 

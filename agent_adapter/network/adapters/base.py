@@ -23,17 +23,6 @@ from agent_adapter.flow.routing import RoundCall
 from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMetadata, ChannelState
 from agent_adapter.network.channels.views import ViewPolicy
 
-__all__ = [
-    "HUB_EVENTS",
-    "AdapterResult",
-    "AdapterState",
-    "ChannelAdapter",
-    "ExpectedTurn",
-    "TextChannelAdapter",
-    "check_message",
-    "text_of",
-]
-
 HUB_EVENTS = frozenset(
     {
         EV_CHANNEL_INVITE,

@@ -18,8 +18,6 @@ from agent_adapter.network.channels.metadata import (
 )
 from agent_adapter.network.channels.views import FullTranscript, ViewPolicy
 
-__all__ = ["CONSULTING_TYPE", "ConsultingAdapter", "ConsultingState"]
-
 CONSULTING_TYPE = "consulting"
 """The name of the type."""
 

@@ -16,8 +16,6 @@ from agent_adapter.network.channels.metadata import (
 )
 from agent_adapter.network.channels.views import ViewPolicy, WindowedSummary
 
-__all__ = ["CONVERSATION_TYPE", "ConversationAdapter", "ConversationState"]
-
 CONVERSATION_TYPE = "conversation"
 """The name of the type."""
 

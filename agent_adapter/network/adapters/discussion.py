@@ -17,8 +17,6 @@ from agent_adapter.network.channels.metadata import (
 )
 from agent_adapter.network.channels.views import NamedWindowedSummary, ViewPolicy
 
-__all__ = ["DISCUSSION_TYPE", "ORDERING_ROUND_ROBIN", "DiscussionAdapter", "DiscussionState"]
-
 DISCUSSION_TYPE = "discussion"
 """The name of the type."""
 

@@ -32,8 +32,6 @@ from agent_adapter.network.channels.metadata import (
 )
 from agent_adapter.network.channels.views import NamedWindowedSummary, ViewPolicy
 
-__all__ = ["WORKFLOW_TYPE", "WorkflowAdapter", "WorkflowState", "packet_text"]
-
 WORKFLOW_TYPE = "workflow"
 """The name of the type."""
 

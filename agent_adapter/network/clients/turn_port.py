@@ -9,8 +9,6 @@ from agent_adapter.network.links.operations import HubLike
 from agent_adapter.network.turns.turn import Staged
 from agent_adapter.network.turns.turn_types import TurnRef
 
-__all__ = ["HubTurnPort"]
-
 
 class HubTurnPort:
     """The `TurnPort` of an attempt; each of its writes names the attempt."""

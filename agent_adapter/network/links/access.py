@@ -14,18 +14,6 @@ from agent_adapter.core.errors import AccessDeniedError
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.turns.turn_types import TurnRef
 
-__all__ = [
-    "ANYBODY",
-    "OWN_SENDER",
-    "OWN_TURN",
-    "Access",
-    "Asker",
-    "hub_process",
-    "member",
-    "own",
-    "own_parked",
-]
-
 
 class Asker(Protocol):
     """The connection that asks, as far as checks need it."""

@@ -7,8 +7,6 @@ from typing import Protocol
 
 from agent_adapter.network.links.operations import HubLike
 
-__all__ = ["Link"]
-
 
 class Link(Protocol):
     """A way to a hub; several clients may share one."""

@@ -1,4 +1,4 @@
-"""A client's wire to a hub: asks, hears answers, and comes back when the wire was cut."""
+"""`Connection`: a client's connection to a hub, renewed when it is cut."""
 
 from __future__ import annotations
 
@@ -28,34 +28,33 @@ from agent_adapter.network.links.frames import (
 )
 from agent_adapter.network.links.wire import error_from_wire
 
-__all__ = ["Connection", "Socket"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 _SLOWEST = 5.0
 
 
 class Socket(Protocol):
-    """An open WebSocket: texts out, texts in, until it is closed."""
+    """An open WebSocket."""
 
     async def send(self, message: str) -> None:
         """Send one text."""
         ...
 
     async def close(self) -> None:
-        """Say goodbye."""
+        """Close it."""
         ...
 
     def __aiter__(self) -> AsyncIterator[str | bytes]:
-        """The texts that come in, until the end."""
+        """The texts that arrive, until the end; an `OSError` when the connection is cut."""
         ...
 
 
 class Connection:
-    """One wire, renewed when it is cut; requests that were under way are asked again, done once.
+    """A connection that reconnects; unanswered requests are sent again, and done once.
 
-    `dial` opens a socket. `on_frame` takes what the hub sends of itself, `on_return` is awaited
-    after a cut before anything else is asked, `on_end` hears why there is no coming back.
+    `dial` opens a socket. `on_frame` takes what the hub sends unasked. `on_return` is awaited after
+    a cut, before any other request is sent. `on_end` is told why there is no connection any more.
+    After a cut it tries for `reconnect_for` seconds.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Connection:
         self._on_end = on_end
         self._patience = reconnect_for
         self._instance = secrets.token_urlsafe(32)
-        self._mark = secrets.token_hex(8)
+        self._key_prefix = secrets.token_hex(8)
         self._ids = itertools.count(1)
         self._asked: dict[int, tuple[Request, asyncio.Future[Any]]] = {}
         self._socket: Socket | None = None
@@ -85,7 +84,7 @@ class Connection:
 
     @property
     def is_up(self) -> bool:
-        """Whether the hub can be asked now, without coming back first."""
+        """Whether a request can be sent now, without reconnecting first."""
         return self._ready.is_set() and self._ended is None
 
     async def open(self) -> None:
@@ -94,18 +93,12 @@ class Connection:
         self._ready.set()
         self._keeper = asyncio.create_task(self._keep(socket, texts), name="hub-connection")
 
-    async def ask(self, op: str, params: dict[str, Any]) -> Any:
-        """What the hub answers to `op`, or the error that it answers with."""
-        if self._ended is not None:
-            raise NetworkError(self._ended)
-        return await self._asking(Request(id=next(self._ids), op=op, params=params))
-
     def new_key(self) -> str:
-        """A key that no other message has."""
-        return f"{self._mark}:{next(self._ids)}"
+        """An idempotency key that no other message has."""
+        return f"{self._key_prefix}:{next(self._ids)}"
 
     async def close(self) -> None:
-        """Say goodbye and stop; whoever waits for an answer gets a `NetworkError`."""
+        """Close for good; whoever waits for an answer gets a `NetworkError`."""
         keeper, self._keeper = self._keeper, None
         self._end("the connection to the hub is closed")
         if self._returning is not None:
@@ -118,7 +111,11 @@ class Connection:
             with contextlib.suppress(asyncio.CancelledError):
                 await keeper
 
-    async def _asking(self, request: Request) -> Any:
+    async def request(self, op: str, params: dict[str, Any]) -> Any:
+        """The result of an operation, or the error that the hub answers with."""
+        if self._ended is not None:
+            raise NetworkError(self._ended)
+        request = Request(id=next(self._ids), op=op, params=params)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         texts = list(encode_frame(request))
         if len(texts) > 1:
@@ -128,7 +125,8 @@ class Connection:
             )
         self._asked[request.id] = (request, answer)
         try:
-            # While the wire is cut the request waits with the others, to be asked again.
+            # During a cut the request waits, to be sent by `_return`. `register` is not held
+            # back: `on_return` itself sends it before the connection is ready.
             if self._socket is not None and (self._ready.is_set() or request.op == "register"):
                 with contextlib.suppress(ConnectionError, OSError):
                     await self._socket.send(texts[0])
@@ -154,9 +152,9 @@ class Connection:
                 await socket.send(text)
             first = await anext(texts, None)
         except OSError as exc:
-            raise NetworkError(f"the hub hung up: {exc}") from exc
+            raise NetworkError(f"the hub closed the connection: {exc}") from exc
         if first is None:
-            raise NetworkError("the hub hung up")
+            raise NetworkError("the hub closed the connection")
         frame = decode_frame(first)
         if isinstance(frame, Response):
             raise error_from_wire(frame.error, frame.message)
@@ -165,7 +163,7 @@ class Connection:
         return frame
 
     async def _keep(self, socket: Socket, texts: AsyncIterator[str | bytes]) -> None:
-        """Read until the wire is cut, come back, and so on; `_end` when there is no coming back."""
+        """Read until a cut, reconnect, and so on; `_end` when that does not succeed."""
         try:
             while True:
                 why = await self._read(texts)
@@ -173,8 +171,8 @@ class Connection:
                 self._socket = None
                 if self._ended is not None:
                     return
-                _log.info("the connection to the hub was cut (%s); coming back", why)
-                back = await self._come_back()
+                _log.info("the connection to the hub was cut (%s); reconnecting", why)
+                back = await self._reconnect()
                 if back is None:
                     return
                 texts = back
@@ -184,13 +182,14 @@ class Connection:
             _log.exception("the connection to the hub failed")
             self._end(f"the connection to the hub failed: {exc}")
 
-    async def _come_back(self) -> AsyncIterator[str | bytes] | None:
+    async def _reconnect(self) -> AsyncIterator[str | bytes] | None:
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + self._patience, 0.1
         while True:
             try:
                 _, texts = await self._shake_hands()
             except (AuthError, AccessDeniedError, ProtocolError) as exc:
+                # The hub has answered: another try would get the same answer.
                 self._end(f"the hub does not take this client back: {exc}")
                 return None
             except (NetworkError, OSError) as exc:
@@ -200,6 +199,7 @@ class Connection:
                 await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311  # no secret
                 pause = min(pause * 2, _SLOWEST)
                 continue
+            # In a task of its own: its answers are read by the caller, from `texts`.
             self._returning = asyncio.create_task(self._return())
             return texts
 
@@ -225,7 +225,7 @@ class Connection:
                     self._take(frame)
         except (OSError, ProtocolError) as exc:
             return str(exc) or type(exc).__name__
-        return "it was closed"
+        return "the hub closed it"
 
     def _take(self, frame: Frame) -> None:
         if isinstance(frame, (Notify, TurnStart)):

@@ -11,22 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.network.records import problems
 
-__all__ = [
-    "FRAME_LIMIT",
-    "VERSION",
-    "Frame",
-    "Hello",
-    "Joiner",
-    "Notify",
-    "Part",
-    "Request",
-    "Response",
-    "TurnStart",
-    "Welcome",
-    "decode_frame",
-    "encode_frame",
-]
-
 VERSION = 1
 """The version of the protocol; both ends must use the same."""
 

@@ -16,8 +16,6 @@ from agent_adapter.network.links.frames import Notify, TurnStart
 from agent_adapter.network.links.wire import error_to_wire, started_from_wire
 from agent_adapter.network.turns.turn_types import Receiver, TurnRef
 
-__all__ = ["HostedParticipant"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 _ENDS = (EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED)

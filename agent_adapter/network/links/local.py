@@ -5,8 +5,6 @@ from __future__ import annotations
 from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.links.operations import HubLike
 
-__all__ = ["LocalLink"]
-
 
 class LocalLink:
     """A link to `hub` in the same process and event loop."""

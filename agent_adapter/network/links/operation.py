@@ -23,8 +23,6 @@ from agent_adapter.network.links.access import Access
 from agent_adapter.network.records import problems
 from agent_adapter.network.turns.turn_types import TurnRef
 
-__all__ = ["Operation", "operation", "operations_of", "to_wire"]
-
 _DECLARED = "__operation__"
 
 F = TypeVar("F", bound=Callable[..., Any])

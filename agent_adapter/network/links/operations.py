@@ -9,7 +9,7 @@ an operation, declare it here and give `Hub` the method.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Protocol, TypedDict
+from typing import Annotated, Any, Protocol
 
 from pydantic import AfterValidator, Field
 
@@ -31,8 +31,6 @@ from agent_adapter.network.links.operation import Operation, operation, operatio
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import PendingTurn, Receiver, TurnRef
 
-__all__ = ["OPERATIONS", "PAGE", "HubLike", "LinkOperations", "LogPage", "StateOnWire"]
-
 PAGE = 1000
 """How many items one answer over a connection has at most."""
 
@@ -49,20 +47,6 @@ _TASKS = hub_process("tasks are kept by the hub, which is in another process")
 _RULES = hub_process(
     "a rule is set where the hub runs: whom it binds cannot loosen it over a connection"
 )
-
-
-class LogPage(TypedDict):
-    """Entries of a log, and whether there are more."""
-
-    envelopes: list[dict[str, Any]]
-    more: bool
-
-
-class StateOnWire(TypedDict):
-    """A channel's metadata and folded state as JSON."""
-
-    metadata: dict[str, Any]
-    state: dict[str, Any]
 
 
 class HubLike(Protocol):
@@ -309,13 +293,13 @@ class LinkOperations(Protocol):
     @operation(member("channel_id"), repeatable=True)
     async def read_wal(
         self, channel_id: Id, since: Count = 0, until: Count | None = None
-    ) -> LogPage:
-        """A page of a log; entries that no participant of the connection may see are blank."""
+    ) -> dict[str, Any]:
+        """A page of a log as `{"envelopes", "more"}`; entries not for the connection are blank."""
         ...
 
     @operation(member("channel_id"), repeatable=True)
-    async def adapter_state(self, channel_id: Id) -> StateOnWire:
-        """A channel's metadata and folded state."""
+    async def adapter_state(self, channel_id: Id) -> dict[str, Any]:
+        """A channel's metadata and folded state as `{"metadata", "state"}`."""
         ...
 
     @operation(OWN_TURN)

@@ -22,8 +22,6 @@ from agent_adapter.network.links.wire import error_to_wire
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import Receiver, TurnRef
 
-__all__ = ["RemoteHub"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 _GOODBYE_SECONDS = 5.0
@@ -77,6 +75,7 @@ class RemoteHub(HubLike):
             on_end=self._ended,
             reconnect_for=reconnect_for,
         )
+        self.request = self._connection.request
 
     async def open(self) -> None:
         """Connect; the error says why that failed."""
@@ -88,10 +87,6 @@ class RemoteHub(HubLike):
         stopped = [task for hosted in self._hosted.values() for task in hosted.stop()]
         await asyncio.gather(*stopped, return_exceptions=True)
         self._hosted.clear()
-
-    async def request(self, op: str, params: dict[str, Any]) -> Any:
-        """What the hub answers to an operation, as JSON, or the error that it answers with."""
-        return await self._connection.ask(op, params)
 
     async def register_identity(
         self, passport: Passport, resume: Resume, rule: Rule | None = None

@@ -17,8 +17,6 @@ from agent_adapter.network.links.frames import Frame, Notify, TurnStart
 from agent_adapter.network.links.wire import failure_from_wire, started_to_wire
 from agent_adapter.network.turns.turn_types import RunTurn, StartedTurn, TurnRef
 
-__all__ = ["FrameSink", "RemoteAttempt", "RemoteParticipant", "catch_up"]
-
 _PAGE = 200
 _CHANNELS = 1000
 

@@ -12,8 +12,6 @@ from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.remote_participant import RemoteParticipant
 from agent_adapter.network.rules import Rule
 
-__all__ = ["RemoteParticipants"]
-
 
 class RemoteParticipants:
     """Registers them, keeps them for `grace` seconds after a cut, and lets them go.

@@ -27,8 +27,6 @@ from agent_adapter.network.links.frames import (
 from agent_adapter.network.links.remote_participants import RemoteParticipants
 from agent_adapter.network.links.session import RecentAnswers, ServerSession
 
-__all__ = ["WebSocketServer", "serve"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 _SHORTEST_INSTANCE = 32

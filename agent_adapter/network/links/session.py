@@ -25,8 +25,6 @@ from agent_adapter.network.links.remote_participants import RemoteParticipants
 from agent_adapter.network.links.session_hub import SessionHub
 from agent_adapter.network.links.wire import error_to_wire
 
-__all__ = ["RecentAnswers", "ServerSession"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 _CONCURRENT = 64

@@ -18,15 +18,13 @@ from agent_adapter.flow.envelope import Envelope, visible_to
 from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.operation import to_wire
-from agent_adapter.network.links.operations import OPERATIONS, PAGE, LogPage, StateOnWire
+from agent_adapter.network.links.operations import OPERATIONS, PAGE
 from agent_adapter.network.links.remote_participant import FrameSink, RemoteParticipant, catch_up
 from agent_adapter.network.links.remote_participants import RemoteParticipants
 from agent_adapter.network.links.wire import failure_from_wire, hidden
 from agent_adapter.network.rules import Rule, allows
 from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store import taint
-
-__all__ = ["SessionHub"]
 
 _PAGE_BYTES = 4 * 1024 * 1024
 _PARTICIPANTS = 100
@@ -179,7 +177,7 @@ class SessionHub:
         newest = sorted(found.values(), key=lambda item: item.created_at, reverse=True)
         return newest[:limit]
 
-    async def read_wal(self, channel_id: str, since: int, until: int | None) -> LogPage:
+    async def read_wal(self, channel_id: str, since: int, until: int | None) -> dict[str, Any]:
         """A page of a log; entries that no participant of the connection may see are blank."""
         most = since + PAGE if until is None else min(until, since + PAGE)
         envelopes: list[dict[str, Any]] = []
@@ -195,7 +193,7 @@ class SessionHub:
         more = len(page) == PAGE and (until is None or until > most)
         return {"envelopes": envelopes, "more": more}
 
-    async def adapter_state(self, channel_id: str) -> StateOnWire:
+    async def adapter_state(self, channel_id: str) -> dict[str, Any]:
         """A channel's metadata and folded state."""
         metadata = await self._hub.get_channel(channel_id)
         adapter = self._hub.adapters.get(metadata.manifest.type, metadata.manifest.version)

@@ -14,8 +14,6 @@ from agent_adapter.network.links.frames import FRAME_LIMIT
 from agent_adapter.network.links.operations import HubLike
 from agent_adapter.network.links.remote_hub import RemoteHub
 
-__all__ = ["WebSocketLink"]
-
 
 class WebSocketLink:
     """A link to the hub that listens at `url`, as `ws://127.0.0.1:8765` or `wss://hub.example`.

@@ -1,4 +1,4 @@
-"""What frames carry: turns, references and errors as JSON, and back."""
+"""Turns and errors as JSON, and back."""
 
 from __future__ import annotations
 
@@ -12,34 +12,23 @@ from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.turns.turn_types import StagedChange, StartedTurn, TurnRef
 
-__all__ = [
-    "HIDDEN",
-    "FarFailure",
-    "error_from_wire",
-    "error_to_wire",
-    "failure_from_wire",
-    "hidden",
-    "started_from_wire",
-    "started_to_wire",
-]
-
 HIDDEN = "hidden"
-"""The event type that stands for an envelope which is not for its reader to see."""
+"""The event type in place of an envelope that its reader may not see."""
 
 
-class FarFailure(NetworkError):
-    """A participant's round failed in its own process; the text names the error there."""
+class RemoteFailure(NetworkError):
+    """A participant's turn failed in its own process; the text names the error there."""
 
     kind = "far-failure"
 
 
 def hidden(channel_id: str) -> Envelope:
-    """What is shown in the place of an envelope that is not for its reader to see."""
+    """A placeholder for an envelope that its reader may not see: it keeps the log's numbering."""
     return Envelope(channel_id, "", [], HIDDEN, {})
 
 
 def started_to_wire(started: StartedTurn, adapter: ChannelAdapter) -> dict[str, Any]:
-    """A started turn as JSON; the mark of the hub's process stays with the hub."""
+    """A started turn as JSON, without the owner's id: that stays in the hub."""
     return {
         "turn_id": started.turn_id,
         "attempt": started.attempt,
@@ -80,7 +69,7 @@ def started_from_wire(data: Mapping[str, Any], adapter: ChannelAdapter) -> Start
 
 
 def error_to_wire(error: BaseException) -> tuple[str, str]:
-    """The kind and the text of an error; of a foreign one only its class is told."""
+    """The kind and text of an error; of a foreign one only the class, as its text may be secret."""
     if isinstance(error, NetworkError):
         return error.kind, str(error)
     if isinstance(error, AgentAdapterError):
@@ -94,8 +83,8 @@ def error_from_wire(kind: str, message: str) -> NetworkError:
 
 
 def failure_from_wire(kind: str, message: str) -> NetworkError:
-    """A round's failure: one that breaks the protocol is not tried again, all others are."""
-    return ProtocolError(message) if kind == ProtocolError.kind else FarFailure(message)
+    """A failure of a turn: the hub retries all but a `ProtocolError`."""
+    return ProtocolError(message) if kind == ProtocolError.kind else RemoteFailure(message)
 
 
 def _network_errors(base: type[NetworkError]) -> Iterator[type[NetworkError]]:

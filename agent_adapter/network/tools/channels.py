@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from agent_adapter.network.channels.metadata import ChannelMetadata
     from agent_adapter.network.clients.agent_client import AgentClient
 
-__all__ = ["channels_tool"]
-
 
 def channels_tool(client: AgentClient) -> ToolSpec:
     """The tool of one participant."""

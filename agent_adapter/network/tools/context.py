@@ -14,7 +14,6 @@ from agent_adapter.network.workflow_helpers import delete_context, set_context
 if TYPE_CHECKING:
     from agent_adapter.network.clients.agent_client import AgentClient
 
-__all__ = ["context_tool"]
 
 _EXCERPT = 240
 

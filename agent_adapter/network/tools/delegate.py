@@ -18,7 +18,6 @@ from agent_adapter.flow.envelope import (
 if TYPE_CHECKING:
     from agent_adapter.network.clients.agent_client import AgentClient
 
-__all__ = ["delegate_tool"]
 
 _LABEL = "delegation"
 _ENDS = frozenset({EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, EV_CHANNEL_INVITE_REJECT})

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from agent_adapter.network.clients.agent_client import AgentClient
     from agent_adapter.network.identity import Passport, Resume
 
-__all__ = ["peers_tool"]
 
 _Order = Literal["name", "cost", "track_record"]
 

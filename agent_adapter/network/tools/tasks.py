@@ -14,7 +14,6 @@ from agent_adapter.exec.ids import new_id
 if TYPE_CHECKING:
     from agent_adapter.network.clients.agent_client import AgentClient
 
-__all__ = ["tasks_tool"]
 
 _ENDS = {"progress": "running", "complete": "completed", "fail": "failed", "cancel": "cancelled"}
 
