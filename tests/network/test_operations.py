@@ -229,7 +229,7 @@ async def test_an_operation_is_one_entry_and_one_method(
         return [await self.get_agent(agent_id)] * times
 
     entry = operations_of(_More)["greet"]
-    monkeypatch.setitem(OPERATIONS, "greet", entry)  # type: ignore[misc]  # a dict at run time
+    monkeypatch.setitem(OPERATIONS, "greet", entry)
     monkeypatch.setattr(Hub, "greet", greet, raising=False)
     ann = await joined(session, "ann")
     answer = await session.perform("greet", {"agent_id": ann, "times": 2})

@@ -1,4 +1,4 @@
-"""What a type of channel is made of: pure code over metadata, an envelope and a folded state."""
+"""`ChannelAdapter`: a channel type as pure code over metadata, an envelope and a folded state."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ HUB_EVENTS = frozenset(
         EV_EXPECTATION_VIOLATED,
     }
 )
-"""Events that the hub alone writes."""
+"""Events that only the hub writes."""
 
 AdapterState = Any
-"""The folded state of a channel; only its own adapter looks into it."""
+"""The folded state of a channel, opaque to everything but its adapter."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterResult:
-    """What follows from an accepted envelope; `None` leaves the channel as it is."""
+    """The consequence of an accepted envelope; `None` leaves the channel's state unchanged."""
 
     next_state: ChannelState | None = None
     auto_close_reason: str = ""
@@ -48,14 +48,14 @@ class AdapterResult:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTurn:
-    """Whose turn it is, and which envelope made it so (`None` at the beginning)."""
+    """Whose turn it is, and the envelope that gave it (`None` at the beginning)."""
 
     agent_id: str
     triggering_envelope_id: str | None = None
 
 
 class ChannelAdapter(Protocol):
-    """One type of channel: no state of its own, no I/O, the same answer to the same question."""
+    """One channel type. It is deterministic, does no I/O and keeps no state of a channel."""
 
     @property
     def manifest(self) -> ChannelManifest:
@@ -158,7 +158,7 @@ def text_of(envelope: Envelope) -> str | None:
 
 
 def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
-    """Refuse what no type of channel takes from a participant.
+    """Refuse an envelope that no channel type accepts from a participant.
 
     `ProtocolError` for a stranger, for an event that only the hub writes, for a malformed one, and
     for an audience with strangers in it.
@@ -188,12 +188,12 @@ def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
 
 
 class TextChannelAdapter:
-    """What the types of channel share whose turns are plain texts."""
+    """Base of channel types whose turns are plain texts."""
 
     manifest: ChannelManifest
 
     def validate_create(self, metadata: ChannelMetadata) -> None:
-        """Refuse too few or too many participants, and one that is listed twice."""
+        """`ProtocolError` for too few or too many participants, or one listed twice."""
         check_participants(self.manifest, metadata)
 
     def check_turn(self, metadata: ChannelMetadata, envelope: Envelope) -> bool:

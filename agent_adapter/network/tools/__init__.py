@@ -1,1 +1,1 @@
-"""The tools that a participant gets from its network: who there is, channels, tasks, context."""
+"""The tools of `NetworkPlugin`: peers, channels, tasks, context and delegate."""

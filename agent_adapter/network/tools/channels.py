@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def channels_tool(client: AgentClient) -> ToolSpec:
-    """The tool of one participant."""
+    """The tool, bound to one participant."""
 
     async def channels(
         action: Literal["list", "open", "info", "close"],

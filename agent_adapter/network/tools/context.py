@@ -1,4 +1,4 @@
-"""`context`: read back what was said in a channel, and its variables."""
+"""`context`: search a channel's messages, and read or change its variables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXCERPT = 240
 
 
 def context_tool(client: AgentClient) -> ToolSpec:
-    """The tool of one participant."""
+    """The tool, bound to one participant."""
 
     async def context(
         action: Literal["search", "quote", "read", "write", "delete"],
@@ -110,7 +110,7 @@ async def _changed(channel: Any, action: str, key: str | None, value: Any) -> st
 
 
 def _said(client: AgentClient, log: Sequence[Envelope]) -> Iterator[tuple[Envelope, str]]:
-    """The texts and packets that the participant may see, with their words."""
+    """The texts and packets that the participant may see, with their text."""
     for envelope in log:
         if is_turn(envelope) and visible_to(envelope, client.agent_id):
             text = envelope.event_data.get("text") or envelope.event_data.get("body")

@@ -24,7 +24,7 @@ _ENDS = frozenset({EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, EV_CHANNEL_INVITE_REJE
 
 
 def delegate_tool(client: AgentClient) -> ToolSpec:
-    """The tool of one participant."""
+    """The tool, bound to one participant."""
 
     async def delegate(
         target: str,

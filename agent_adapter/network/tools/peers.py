@@ -16,7 +16,7 @@ _Order = Literal["name", "cost", "track_record"]
 
 
 def peers_tool(client: AgentClient) -> ToolSpec:
-    """The tool of one participant."""
+    """The tool, bound to one participant."""
 
     async def peers(
         action: Literal["find", "describe"],
@@ -98,7 +98,7 @@ def _summary(passport: Passport, resume: Resume) -> dict[str, Any]:
 
 
 def _page(passport: Passport, resume: Resume) -> str:
-    """What stands for a page that the participant has not written."""
+    """A page made of the resume, for a participant without a page of its own."""
     can = ", ".join(resume.claimed_capabilities) or "nothing in particular"
     return f"# {passport.name}\n\n{resume.summary or 'No summary.'}\n\nCan do: {can}."
 

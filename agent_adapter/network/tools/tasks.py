@@ -19,7 +19,7 @@ _ENDS = {"progress": "running", "complete": "completed", "fail": "failed", "canc
 
 
 def tasks_tool(client: AgentClient) -> ToolSpec:
-    """The tool of one participant."""
+    """The tool, bound to one participant."""
 
     async def tasks(
         action: Literal["start", "progress", "complete", "fail", "cancel", "list", "status"],
