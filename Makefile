@@ -9,6 +9,8 @@ BIN := .venv/bin
 UV = $$(sh tools/find-uv.sh)
 STAMP := .venv/.synced
 JOBS ?= 2
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+GROUPS = setup lint types unit slow browser
 
 # The lock decides what is installed, whatever the machine's pip is told.
 unexport PIP_CONSTRAINT PIP_REQUIRE_VIRTUALENV PYTHONPATH PYTHONHOME VIRTUAL_ENV UV_PROJECT_ENVIRONMENT
@@ -26,10 +28,21 @@ demo: $(STAMP) ## Run the story: two frameworks, one held call, one ledger
 	@rm -rf .demo
 	@$(BIN)/agent-adapter demo --keep .demo $(ARGS)
 
-test: lint types $(STAMP) ## Run everything that must pass: lint, types, every test
+test: ## Run everything that must pass, a sample of each large suite, and print the minutes
+	@MAKE="$(MAKE)" sh tools/groups.sh $(GROUPS)
+
+test-all: ## Run everything that must pass, each suite at its full size
+	@MAKE="$(MAKE)" FULL=1 sh tools/groups.sh $(GROUPS)
+
+unit: $(STAMP) ## Run the tests that are neither slow nor in a browser
+	$(PYTEST) -m "not slow and not browser"
+
+slow: $(STAMP) ## Run the slow tests: kills, races, simulations, workloads
+	$(PYTEST) -m "slow and not browser"
+
+browser: $(STAMP) ## Run the tests that drive the console in a browser
 	@sh tools/browser.sh
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m slow
+	$(PYTEST) -m browser
 
 lint: $(STAMP) ## Check style, format, layers and change notes
 	$(BIN)/ruff check .
@@ -58,4 +71,5 @@ nox: $(STAMP) ## Run the nox sessions, each in a fresh environment
 clean: ## Remove what was built, not what was written
 	rm -rf .venv .uv .nox .demo site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
-.PHONY: help setup demo test lint types format bench agentdojo docs nox clean
+
+.PHONY: help setup demo test test-all unit slow browser lint types format bench agentdojo docs nox clean

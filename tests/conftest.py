@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.sampling import SAMPLES
 
 # A busy machine is no failure of the code under test.
 settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -14,3 +19,31 @@ settings.load_profile("project")
 def anyio_backend() -> str:
     """The library is written for asyncio."""
     return "asyncio"
+
+
+_printed: set[str] = set()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep what was sampled in the modules that ran; a worker hands it to the process above."""
+    ran = {item.module.__name__ for item in session.items if isinstance(item, pytest.Function)}
+    found = [str(made) for made in SAMPLES if made.module in ran]
+    handed: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if handed is None:
+        _printed.update(found)
+    else:
+        handed["samples"] = found
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a worker sampled."""
+    _printed.update(getattr(node, "workeroutput", {}).get("samples", ()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Print how much of each large suite ran."""
+    yield
+    for line in sorted(_printed):
+        terminalreporter.write_line(f"sample: {line}")

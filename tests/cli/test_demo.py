@@ -54,6 +54,7 @@ def test_demo_prints_json_or_serves(run: Run) -> None:
     assert (ran.code, "--serve" in ran.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_demo_serves_what_happened(run: Run) -> None:
     """`--serve` goes on with the console and a token that opens it."""
     pytest.importorskip("starlette")

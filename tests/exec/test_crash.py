@@ -13,11 +13,12 @@ import pytest
 
 import agent_adapter as aa
 from agent_adapter.exec import ledger
+from tests.sampling import sample
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 CALLS = 200
-KILLS = 50
+KILLS = sample("kills", quick=15, full=50)
 
 
 def killed_worker(folder: Path, attempt: int, after: int) -> bool:
@@ -69,7 +70,7 @@ async def killed_run(folder: Path, chance: random.Random) -> int:
 
 @pytest.mark.timeout(900)
 async def test_a_killed_process_never_pays_twice(tmp_path: Path) -> None:
-    """Over 50 kills, each write ran at most once, ended ones are known, the others in doubt."""
+    """Over all kills, each write ran at most once, ended ones are known, the others in doubt."""
     kills = runs = 0
     while kills < KILLS:
         kills += await killed_run(tmp_path / str(runs), random.Random(runs))

@@ -20,6 +20,7 @@ from agent_adapter.store import open_store
 from tests.fakes.store import FaultyStore
 from tests.network._loop import QUIET, Loop, live, still
 from tests.network._loop_process import killed_at, loop_of
+from tests.sampling import sample
 
 pytestmark = pytest.mark.anyio
 
@@ -135,7 +136,7 @@ async def test_a_process_killed_at_any_store_write_ends_approved_after_a_new_sta
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(sample("seeds of random kills", quick=2, full=4)))
 async def test_a_process_killed_at_random_ends_approved_after_enough_starts(
     template: Path, tmp_path: Path, seed: int
 ) -> None:
