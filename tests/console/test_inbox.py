@@ -114,7 +114,7 @@ async def test_like_calls_are_decided_together(shop: ShopConsole) -> None:
     """One word for the same tool and arguments, chosen one by one."""
     ids = [await shop.ask(run=f"run_{n}") for n in range(3)]
     browser = await shop.browser()
-    assert "3 calls of refund with the same arguments" in browser.get("/approvals").text
+    assert "Decide 3 identical requests at once: refund" in browser.get("/approvals").text
     marks = [
         f"{each.id}|{each.digest}|{each.version}" for each in await aa.Inbox(shop.store).list()
     ]
