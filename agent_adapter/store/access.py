@@ -1,7 +1,7 @@
 """Operations on who may sign in: tokens, of which only hashes are kept, and sessions.
 
-A token (`aat_…`) and a session's secret are 256 random bits each, so a plain SHA-256 of them tells
-nothing.
+A token (`aat_…`) and a session's secret are 256 random bits each, so a plain SHA-256 cannot be
+reversed by guessing.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def tokens(tx: Transaction) -> list[Row]:
 
 
 def revoke_token(tx: Transaction, id_or_name: str, *, by: str = "") -> Row | Refusal:
-    """Let nobody sign in with the token any more, and end its sessions."""
+    """Revoke the token and end its sessions."""
     row = tx.get("tokens", id_or_name) or _by_name(tx, id_or_name)
     if row is None:
         return Refusal(reason=f"no token {id_or_name}; `agent-adapter tokens list` shows all")

@@ -133,11 +133,11 @@ def decide(
     seen: Seen | None = None,
     signature: str | None = None,
 ) -> Row | Refusal:
-    """Record one reviewer's word; the record as it then stands.
+    """Record one reviewer's decision; returns the updated record.
 
     A record that needs several votes counts different reviewers, none of them the requester or
-    principal; a denial denies, an edit voids the votes given to other arguments. With `seen` the
-    word counts only for the record as the reviewer saw it.
+    principal; a denial denies, an edit voids the votes given to other arguments. With `seen`
+    the decision is refused if the record has changed since the reviewer saw it.
     """
     if not reviewer.strip():
         return Refusal(reason="whoever decides needs a name")
@@ -169,7 +169,7 @@ def decide(
 
 
 def take(tx: Transaction, use: Take) -> Refusal | None:
-    """Use the approved record for this one call, or say why not; to be last before an intent."""
+    """Use the approved record for this call, or return why not. Call it last before the intent."""
     row = get(tx, use.record_id, use.tenant)
     if row is None:
         return Refusal(reason=f"no approval {use.record_id}")
@@ -238,7 +238,7 @@ def _same_call(tx: Transaction, request: ApprovalRequest) -> Row | None:
     rows = tx.select("approvals", {"call_key": request.call_key, "tenant": request.tenant})
     for row in rows:
         same = row["principal"] == request.principal and row["fingerprint"] == request.fingerprint
-        # A yes to a call that nobody knew to be a repeat is none to the repeat.
+        # An approval given before the call was known to repeat a write does not cover the repeat.
         shown = set(json.loads(row["request"]).get("earlier", ()))
         if not same or not shown.issuperset(request.earlier):
             continue

@@ -33,7 +33,7 @@ class Transaction(Protocol):
     """Seconds since the epoch by the store's clock; one value per operation."""
 
     owner_id: str
-    """The owner's mark of this process: new at every start and after a fork."""
+    """Identifies this process as the owner of rows: new at every start and after a fork."""
 
     key: bytes
     """The store's secret for keyed hashes and chain heads (32 bytes)."""
@@ -95,7 +95,7 @@ class Store(Protocol):
 
     @property
     def owner_id(self) -> str:
-        """The owner's mark of this process: new at every start and after a fork."""
+        """Identifies this process as the owner of rows: new at every start and after a fork."""
         ...
 
     async def write(self, op: Operation[T]) -> T:

@@ -1,4 +1,4 @@
-"""Operations on writes whose effect nobody knows: listed, and resolved by a person."""
+"""Operations on writes with unknown outcome: listed, and resolved by a person."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def resolve(
     result: tuple[str, bytes] | None = None,
     reason: str | None = None,
 ) -> Row | Refusal:
-    """A person's word on a write in doubt: it happened (with this result), or it did not."""
+    """Record whether a write in doubt happened (with this result) or did not."""
     row = tx.get("calls", call_key)
     if row is None:
         return Refusal(reason=f"no call {call_key}")

@@ -1,4 +1,8 @@
-"""What stores do around `os.fork`: stand still before it, and start anew in the child."""
+"""Keeps stores usable across `os.fork`: pause before it, restart in the child.
+
+A fork copies memory but only the calling thread. A lock that another thread holds stays locked in
+the child for ever, and SQLite forbids using a connection, or even closing it, across a fork.
+"""
 
 from __future__ import annotations
 

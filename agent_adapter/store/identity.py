@@ -1,7 +1,7 @@
 """Which call a call is: new, or one that was begun before.
 
 A call has one identity from its first attempt on: `call_key`, a hash of the run, the tool, the
-digest of the arguments as they were given and `n`, the how-manieth such call of the run it is.
+digest of the arguments as given, and `n`, its ordinal among equal calls of the run.
 """
 
 from __future__ import annotations

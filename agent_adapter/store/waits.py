@@ -1,4 +1,4 @@
-"""Operations on parked turns: what they wait for, and the word that lets them go on.
+"""Operations on parked turns: what they wait for, and what makes them due again.
 
 A round that meets a call which a person must decide is parked; whatever settles that call makes
 the turn due again in the same transaction.

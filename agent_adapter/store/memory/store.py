@@ -161,7 +161,7 @@ class MemoryStore:
 
     @property
     def owner_id(self) -> str:
-        """The owner's mark of this process: new at every start and after a fork."""
+        """Identifies this process as the owner of rows: new at every start and after a fork."""
         return self._tx.owner_id
 
     async def write(self, op: Operation[T]) -> T:

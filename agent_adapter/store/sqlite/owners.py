@@ -1,6 +1,6 @@
-"""Who is alive: one locked file per opened store, which the system unlocks when its process ends.
+"""Which processes run: each opened store locks a file, which the system unlocks at process end.
 
-A heartbeat row stands beside it, and is what counts where the system has no such locks.
+Each also keeps a heartbeat row; it decides only where the system has no file locks.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Locks(Protocol):
 
 
 class Owner:
-    """The mark of one opened store in one process."""
+    """One opened store in one process: the lock file and the row that show it is alive."""
 
     def __init__(self, folder: Path, *, locks: Locks | None = fcntl) -> None:
         self.id = f"epo_{secrets.token_hex(8)}"
@@ -63,7 +63,7 @@ class Owner:
             self._clean(locks)
 
     def is_live(self, tx: Transaction, other: str) -> bool:
-        """Whether the process that `other` marks still runs."""
+        """Whether the process with the owner id `other` still runs."""
         if other == self.id:
             return self._locks is None or self._held is not None
         if self._locks is None:
@@ -83,7 +83,7 @@ class Owner:
         tx.insert("owners", {**row, **values})
 
     def release(self) -> None:
-        """Be dead from now on."""
+        """Unlock: from now on other processes see this owner as dead."""
         if self._held is not None:
             held, self._held = self._held, None
             with contextlib.suppress(OSError):

@@ -80,7 +80,7 @@ class SqliteStore:
 
     @property
     def owner_id(self) -> str:
-        """The owner's mark of this process: new at every start and after a fork."""
+        """Identifies this process as the owner of rows: new at every start and after a fork."""
         return self._current().id
 
     def write(self, op: Operation[T]) -> Coroutine[Any, Any, T]:
