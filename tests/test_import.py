@@ -16,7 +16,7 @@ import pytest
 import agent_adapter
 from agent_adapter.core import errors
 
-LAZY = ["agent_adapter", "agent_adapter.console"]
+LAZY = ["agent_adapter", "agent_adapter.network", "agent_adapter.console"]
 HEAVY = ["pydantic", "sqlalchemy", "alembic", "typer", "rich", "jsonschema", "opentelemetry"]
 FRAMEWORKS = ["ag2", "agno", "langchain", "openai", "mcp", "starlette", "fastapi", "httpx"]
 

@@ -1,93 +1,198 @@
 """Durable channels whose turns a hub governs: who takes part, whose turn it is, what was said.
 
-Names are looked up when they are first used: a program that only builds graphs loads no hub. Their
-types are in the stub beside this file.
+Names are imported on first use: a program that only builds graphs loads no hub.
 """
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_adapter.core.errors import (
+        AccessDeniedError as AccessDeniedError,
+        AuthError as AuthError,
+        InboxFull as InboxFull,
+        NetworkError as NetworkError,
+        NotFoundError as NotFoundError,
+        ProtocolError as ProtocolError,
+        StaleTurn as StaleTurn,
+        WorkflowGraphError as WorkflowGraphError,
+    )
+    from agent_adapter.core.routing import (
+        Finish as Finish,
+        Handoff as Handoff,
+    )
+    from agent_adapter.flow.envelope import (
+        EV_CHANNEL_CLOSED as EV_CHANNEL_CLOSED,
+        EV_CHANNEL_EXPIRED as EV_CHANNEL_EXPIRED,
+        EV_CHANNEL_INVITE as EV_CHANNEL_INVITE,
+        EV_CHANNEL_INVITE_ACK as EV_CHANNEL_INVITE_ACK,
+        EV_CHANNEL_INVITE_REJECT as EV_CHANNEL_INVITE_REJECT,
+        EV_CHANNEL_OPENED as EV_CHANNEL_OPENED,
+        EV_CONTEXT_SET as EV_CONTEXT_SET,
+        EV_EXPECTATION_VIOLATED as EV_EXPECTATION_VIOLATED,
+        EV_PACKET as EV_PACKET,
+        EV_TASK_CANCEL_REQUEST as EV_TASK_CANCEL_REQUEST,
+        EV_TASK_CANCELLED as EV_TASK_CANCELLED,
+        EV_TEXT as EV_TEXT,
+        Envelope as Envelope,
+        Priority as Priority,
+        visible_to as visible_to,
+    )
+    from agent_adapter.flow.findings import (
+        ChannelFacts as ChannelFacts,
+        Finding as Finding,
+    )
+    from agent_adapter.flow.graph import (
+        AgentTarget as AgentTarget,
+        AllOf as AllOf,
+        Always as Always,
+        AnyOf as AnyOf,
+        ContextEquals as ContextEquals,
+        ContextMatches as ContextMatches,
+        FromSpeaker as FromSpeaker,
+        Not as Not,
+        RevertToInitiatorTarget as RevertToInitiatorTarget,
+        RoundRobinTarget as RoundRobinTarget,
+        StayTarget as StayTarget,
+        TerminateTarget as TerminateTarget,
+        ToolCalled as ToolCalled,
+        Transition as Transition,
+        TransitionCondition as TransitionCondition,
+        TransitionDecision as TransitionDecision,
+        TransitionGraph as TransitionGraph,
+        TransitionRegistry as TransitionRegistry,
+        TransitionTarget as TransitionTarget,
+        TurnCountAtLeast as TurnCountAtLeast,
+        register_condition as register_condition,
+        register_target as register_target,
+    )
+    from agent_adapter.flow.reply import (
+        Reply as Reply,
+    )
+    from agent_adapter.flow.routing import (
+        RoundCall as RoundCall,
+    )
+    from agent_adapter.flow.state import (
+        WorkflowState as WorkflowState,
+    )
+    from agent_adapter.network.adapters.base import (
+        AdapterResult as AdapterResult,
+        AdapterState as AdapterState,
+        ChannelAdapter as ChannelAdapter,
+        ExpectedTurn as ExpectedTurn,
+    )
+    from agent_adapter.network.adapters.consulting import (
+        CONSULTING_TYPE as CONSULTING_TYPE,
+        ConsultingAdapter as ConsultingAdapter,
+        ConsultingState as ConsultingState,
+    )
+    from agent_adapter.network.adapters.conversation import (
+        CONVERSATION_TYPE as CONVERSATION_TYPE,
+        ConversationAdapter as ConversationAdapter,
+        ConversationState as ConversationState,
+    )
+    from agent_adapter.network.adapters.discussion import (
+        DISCUSSION_TYPE as DISCUSSION_TYPE,
+        ORDERING_ROUND_ROBIN as ORDERING_ROUND_ROBIN,
+        DiscussionAdapter as DiscussionAdapter,
+        DiscussionState as DiscussionState,
+    )
+    from agent_adapter.network.adapters.workflow import (
+        WORKFLOW_TYPE as WORKFLOW_TYPE,
+        WorkflowAdapter as WorkflowAdapter,
+    )
+    from agent_adapter.network.auth import (
+        Authenticator as Authenticator,
+        TokenAuth as TokenAuth,
+    )
+    from agent_adapter.network.channels.metadata import (
+        ChannelManifest as ChannelManifest,
+        ChannelMetadata as ChannelMetadata,
+        ChannelState as ChannelState,
+        Expectation as Expectation,
+        Participant as Participant,
+        ParticipantRole as ParticipantRole,
+        ParticipantSchema as ParticipantSchema,
+    )
+    from agent_adapter.network.channels.views import (
+        FullTranscript as FullTranscript,
+        NamedTranscript as NamedTranscript,
+        NamedWindowedSummary as NamedWindowedSummary,
+        ViewMessage as ViewMessage,
+        ViewPolicy as ViewPolicy,
+        WindowedSummary as WindowedSummary,
+    )
+    from agent_adapter.network.clients.agent_client import (
+        AgentClient as AgentClient,
+    )
+    from agent_adapter.network.clients.channel import (
+        Channel as Channel,
+    )
+    from agent_adapter.network.clients.hub_client import (
+        HubClient as HubClient,
+    )
+    from agent_adapter.network.clients.human_client import (
+        HumanClient as HumanClient,
+    )
+    from agent_adapter.network.hub.admission import (
+        Allow as Allow,
+        Arbiter as Arbiter,
+        Decision as Decision,
+        Deny as Deny,
+        Identity as Identity,
+        RuleBasedArbiter as RuleBasedArbiter,
+    )
+    from agent_adapter.network.hub.audit import (
+        AuditLog as AuditLog,
+    )
+    from agent_adapter.network.hub.hub import (
+        Hub as Hub,
+    )
+    from agent_adapter.network.identity import (
+        PASSPORT_KINDS as PASSPORT_KINDS,
+        AuthBlock as AuthBlock,
+        CostProfile as CostProfile,
+        ObservedStat as ObservedStat,
+        Passport as Passport,
+        PassportKind as PassportKind,
+        Resume as Resume,
+        ResumeExample as ResumeExample,
+    )
+    from agent_adapter.network.inject import (
+        ChannelInject as ChannelInject,
+        ChannelStateInject as ChannelStateInject,
+    )
+    from agent_adapter.network.links.local import (
+        LocalLink as LocalLink,
+    )
+    from agent_adapter.network.links.server import (
+        WebSocketServer as WebSocketServer,
+        serve as serve,
+    )
+    from agent_adapter.network.links.websocket import (
+        WebSocketLink as WebSocketLink,
+    )
+    from agent_adapter.network.plugin import (
+        NetworkPlugin as NetworkPlugin,
+    )
+    from agent_adapter.network.rules import (
+        AccessBlock as AccessBlock,
+        ChannelTypeAccess as ChannelTypeAccess,
+        InboxBlock as InboxBlock,
+        LimitsBlock as LimitsBlock,
+        RateBlock as RateBlock,
+        Rule as Rule,
+        parse_duration as parse_duration,
+    )
+    from agent_adapter.network.turns.turn import (
+        Turn as Turn,
+    )
+    from agent_adapter.network.turns.turn_types import (
+        PendingTurn as PendingTurn,
+        StartedTurn as StartedTurn,
+        TurnRef as TurnRef,
+    )
+else:
+    from agent_adapter.core.lazy import lazy_names
 
-_NAMES = {
-    "agent_adapter.core.errors": (
-        "AccessDeniedError AuthError InboxFull NetworkError NotFoundError ProtocolError "
-        "StaleTurn WorkflowGraphError"
-    ),
-    "agent_adapter.core.routing": "Finish Handoff",
-    "agent_adapter.flow.envelope": (
-        "EV_CHANNEL_CLOSED EV_CHANNEL_EXPIRED EV_CHANNEL_INVITE EV_CHANNEL_INVITE_ACK "
-        "EV_CHANNEL_INVITE_REJECT EV_CHANNEL_OPENED EV_CONTEXT_SET EV_EXPECTATION_VIOLATED "
-        "EV_PACKET EV_TASK_CANCELLED EV_TASK_CANCEL_REQUEST EV_TEXT Envelope Priority "
-        "visible_to"
-    ),
-    "agent_adapter.flow.findings": "ChannelFacts Finding",
-    "agent_adapter.flow.graph": (
-        "AgentTarget AllOf Always AnyOf ContextEquals ContextMatches FromSpeaker Not "
-        "RevertToInitiatorTarget RoundRobinTarget StayTarget TerminateTarget ToolCalled "
-        "Transition TransitionCondition TransitionDecision TransitionGraph TransitionRegistry "
-        "TransitionTarget TurnCountAtLeast register_condition register_target"
-    ),
-    "agent_adapter.flow.reply": "Reply",
-    "agent_adapter.flow.routing": "RoundCall",
-    "agent_adapter.flow.state": "WorkflowState",
-    "agent_adapter.network.adapters.base": (
-        "AdapterResult AdapterState ChannelAdapter ExpectedTurn"
-    ),
-    "agent_adapter.network.adapters.consulting": (
-        "CONSULTING_TYPE ConsultingAdapter ConsultingState"
-    ),
-    "agent_adapter.network.adapters.conversation": (
-        "CONVERSATION_TYPE ConversationAdapter ConversationState"
-    ),
-    "agent_adapter.network.adapters.discussion": (
-        "DISCUSSION_TYPE DiscussionAdapter DiscussionState ORDERING_ROUND_ROBIN"
-    ),
-    "agent_adapter.network.adapters.workflow": "WORKFLOW_TYPE WorkflowAdapter",
-    "agent_adapter.network.hub.admission": "Allow Arbiter Decision Deny Identity RuleBasedArbiter",
-    "agent_adapter.network.hub.audit": "AuditLog",
-    "agent_adapter.network.auth": "Authenticator TokenAuth",
-    "agent_adapter.network.channels.metadata": (
-        "ChannelManifest ChannelMetadata ChannelState Expectation Participant ParticipantRole "
-        "ParticipantSchema"
-    ),
-    "agent_adapter.network.turns.turn_types": "PendingTurn StartedTurn TurnRef",
-    "agent_adapter.network.clients.agent_client": "AgentClient",
-    "agent_adapter.network.clients.channel": "Channel",
-    "agent_adapter.network.clients.hub_client": "HubClient",
-    "agent_adapter.network.clients.human_client": "HumanClient",
-    "agent_adapter.network.hub.hub": "Hub",
-    "agent_adapter.network.identity": (
-        "AuthBlock CostProfile ObservedStat PASSPORT_KINDS Passport PassportKind Resume "
-        "ResumeExample"
-    ),
-    "agent_adapter.network.inject": "ChannelInject ChannelStateInject",
-    "agent_adapter.network.links.local": "LocalLink",
-    "agent_adapter.network.links.server": "WebSocketServer serve",
-    "agent_adapter.network.links.websocket": "WebSocketLink",
-    "agent_adapter.network.plugin": "NetworkPlugin",
-    "agent_adapter.network.rules": (
-        "AccessBlock ChannelTypeAccess InboxBlock LimitsBlock RateBlock Rule parse_duration"
-    ),
-    "agent_adapter.network.turns.turn": "Turn",
-    "agent_adapter.network.channels.views": (
-        "FullTranscript NamedTranscript NamedWindowedSummary ViewMessage ViewPolicy WindowedSummary"
-    ),
-}
-_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
-
-__all__ = sorted(_HOMES)  # the stub has it as a list
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy_names(__name__)

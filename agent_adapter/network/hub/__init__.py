@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_adapter.network.hub.hub import Hub as Hub
 else:
+    from agent_adapter.core.lazy import lazy_names
 
-    def __getattr__(name: str) -> Any:
-        if name != "Hub":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from agent_adapter.network.hub.hub import Hub
-
-        return Hub
+    __getattr__, __dir__ = lazy_names(__name__)
