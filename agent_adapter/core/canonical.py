@@ -27,8 +27,6 @@ from typing import Any
 import rfc8785
 from pydantic import AnyUrl, BaseModel, SecretBytes, SecretStr
 
-__all__ = ["VERSION", "SecretValue", "canon", "digest", "keyed_hash", "tagged", "untagged"]
-
 VERSION = "canon:1"
 
 _LARGEST_INT = 2**53 - 1

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["ToolContext"]
-
 
 class ToolContext:
     """The surroundings of one call; a second call needs a context of its own.

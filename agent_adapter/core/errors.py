@@ -35,37 +35,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-__all__ = [
-    "MODEL_VISIBLE_ERRORS",
-    "AccessDeniedError",
-    "AgentAdapterError",
-    "ApprovalDenied",
-    "ApprovalExpired",
-    "ApprovalPending",
-    "AuthError",
-    "GuardrailBlocked",
-    "InboxFull",
-    "IntegrationError",
-    "MissingDependency",
-    "NetworkError",
-    "NotFoundError",
-    "ProtocolError",
-    "RunLimitExceeded",
-    "StaleTurn",
-    "StoreError",
-    "ToolArgsInvalid",
-    "ToolBusy",
-    "ToolDefinitionError",
-    "ToolError",
-    "ToolFailed",
-    "ToolInDoubt",
-    "ToolInFlight",
-    "ToolNotFound",
-    "ToolTimeout",
-    "WorkflowGraphError",
-    "model_visible_error",
-]
-
 
 class AgentAdapterError(Exception):
     """Base of every error of this library; `kind` is stable and kebab-case."""

@@ -14,8 +14,6 @@ from packaging.requirements import Requirement
 
 from agent_adapter.core.errors import IntegrationError, MissingDependency
 
-__all__ = ["DISTRIBUTION", "check_installed", "pip_command", "requirement_of"]
-
 DISTRIBUTION = "agent-adapter"
 """The name of this library as it is installed."""
 

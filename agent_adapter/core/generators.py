@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
-__all__ = ["MAX_ITEMS", "entry_of"]
-
 MAX_ITEMS = 10_000
 """How many items a generator tool may give; one more is an error of the tool."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Depends", "Secret"]
-
 
 class Depends:
     """`Annotated[T, Depends(provider)]`: the argument is what `provider` gives, never the model.

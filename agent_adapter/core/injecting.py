@@ -10,8 +10,6 @@ from typing import Any
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.schema.injection import Injection, injection_of
 
-__all__ = ["injected_values"]
-
 
 @contextlib.asynccontextmanager
 async def injected_values(

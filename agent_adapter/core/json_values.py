@@ -10,8 +10,6 @@ from typing import Any
 
 from pydantic import BaseModel, RootModel, SecretBytes, SecretStr
 
-__all__ = ["SecretWriter", "in_clear", "json_ready", "needs_rewriting"]
-
 SecretWriter = Callable[[SecretStr | SecretBytes], Any]
 """What stands in the place of a Pydantic secret."""
 

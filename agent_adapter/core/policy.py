@@ -10,8 +10,6 @@ from typing import Any, get_args
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust, checked_cost
 
-__all__ = ["NAME_PATTERN", "checked_name", "checked_policy", "fitting_name"]
-
 NAME_PATTERN = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 """The tool names that every provider accepts."""
 

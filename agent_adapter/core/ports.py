@@ -10,18 +10,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 
-__all__ = [
-    "AgentDriver",
-    "ApprovalPort",
-    "Clock",
-    "Hook",
-    "HookCall",
-    "NewId",
-    "SeenMessage",
-    "ToolRunner",
-    "TurnView",
-]
-
 Clock = Callable[[], float]
 """Seconds since the epoch."""
 

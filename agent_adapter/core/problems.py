@@ -9,17 +9,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-__all__ = [
-    "MAX_PROBLEMS",
-    "capped",
-    "expected_at",
-    "field_problems",
-    "fields_at",
-    "path_text",
-    "unknown_argument",
-    "unwritable",
-]
-
 Path = tuple[str | int, ...]
 """Where in the arguments a problem is: keys and indexes from the top."""
 

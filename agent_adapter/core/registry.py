@@ -9,8 +9,6 @@ from typing import Any, TypeVar, overload
 from agent_adapter.core.errors import ToolDefinitionError, ToolNotFound
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 
-__all__ = ["ToolRegistry", "default_registry", "tool"]
-
 _LONGEST = 80
 """How much of a wrong name is looked at and repeated; no tool's name is longer than 64."""
 

@@ -12,8 +12,6 @@ from pydantic_core import from_json, to_json
 from agent_adapter.core.canonical import canon, tagged, untagged
 from agent_adapter.core.routing import Finish, Handoff
 
-__all__ = ["OPAQUE", "ResultCodec", "ResultTag", "plain_result"]
-
 ResultTag = Literal["json", "tagged", "typed", "typed-fields", "handoff", "finish", "opaque"]
 """How a recorded result is to be read."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-__all__ = ["ChannelInject", "ChannelMarker", "ChannelStateInject", "Finish", "Handoff"]
-
 
 @dataclass(frozen=True, slots=True)
 class Handoff:

@@ -10,18 +10,6 @@ from typing import Any, Literal
 
 from agent_adapter.core.errors import ToolDefinitionError
 
-__all__ = [
-    "ApprovalDecision",
-    "ApprovalRequest",
-    "CachePolicy",
-    "Effects",
-    "RetryPolicy",
-    "RunLimits",
-    "Trust",
-    "Verdict",
-    "checked_cost",
-]
-
 Effects = Literal["read", "idempotent", "write"]
 """What repeating a call does: nothing, nothing under the same key, or everything again."""
 

@@ -13,8 +13,6 @@ from agent_adapter.core.errors import ToolArgsInvalid
 from agent_adapter.core.json_values import SecretWriter, in_clear, json_ready, needs_rewriting
 from agent_adapter.core.problems import capped, field_problems, unknown_argument, unwritable
 
-__all__ = ["ArgumentCheck", "ModelCheck", "Validate"]
-
 Validate = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 """Takes the tool's name, for its errors, and the arguments."""
 

@@ -13,8 +13,6 @@ from agent_adapter.flow.registry import TransitionRegistry
 from agent_adapter.flow.state import WorkflowState
 from agent_adapter.flow.wire import json_copy
 
-__all__ = ["check_send", "check_target", "opening_state"]
-
 
 def opening_state(
     knobs: dict[str, Any],

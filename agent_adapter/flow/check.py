@@ -29,8 +29,6 @@ from agent_adapter.flow.targets import (
 )
 from agent_adapter.flow.transitions import GraphRules
 
-__all__ = ["check_graph"]
-
 
 def check_graph(graph: GraphRules, facts: ChannelFacts | None = None) -> list[Finding]:
     """What is wrong with `graph`, errors first; the more `facts`, the more can be seen."""

@@ -17,8 +17,6 @@ from agent_adapter.flow.registry import TransitionRegistry
 from agent_adapter.flow.state import WorkflowState
 from agent_adapter.flow.targets import TransitionDecision
 
-__all__ = ["CompiledGraph", "compile_graph", "graph_hash"]
-
 _KEPT = 1024
 
 _Evaluate = Callable[[WorkflowState, Envelope], bool]

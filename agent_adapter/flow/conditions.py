@@ -13,22 +13,6 @@ from agent_adapter.flow.state import WorkflowState
 from agent_adapter.flow.targets import checked_text
 from agent_adapter.flow.wire import json_copy
 
-__all__ = [
-    "BUILTIN_CONDITIONS",
-    "AllOf",
-    "Always",
-    "AnyOf",
-    "ContextEquals",
-    "ContextMatches",
-    "FromSpeaker",
-    "Not",
-    "ToolCalled",
-    "TransitionCondition",
-    "TurnCountAtLeast",
-    "atoms",
-    "routing_tool",
-]
-
 
 class TransitionCondition(Protocol):
     """Says whether a transition fires, from the state and the accepted envelope alone.

@@ -10,8 +10,6 @@ from typing import Any
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_PACKET, Envelope
 
-__all__ = ["CHANNEL_LIMIT", "VALUE_LIMIT", "applied", "check_updates", "updates_of", "writers_of"]
-
 VALUE_LIMIT = 16 * 1024
 """Bytes of JSON that one variable may hold."""
 

@@ -14,27 +14,6 @@ from typing import Any, Literal, get_args
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.wire import json_copy
 
-__all__ = [
-    "EV_CHANNEL_CLOSED",
-    "EV_CHANNEL_EXPIRED",
-    "EV_CHANNEL_INVITE",
-    "EV_CHANNEL_INVITE_ACK",
-    "EV_CHANNEL_INVITE_REJECT",
-    "EV_CHANNEL_OPENED",
-    "EV_CONTEXT_SET",
-    "EV_EXPECTATION_VIOLATED",
-    "EV_PACKET",
-    "EV_TASK_CANCELLED",
-    "EV_TASK_CANCEL_REQUEST",
-    "EV_TEXT",
-    "TURN_EVENTS",
-    "Envelope",
-    "Priority",
-    "envelope_problems",
-    "is_turn",
-    "visible_to",
-]
-
 EV_TEXT = "ag2.msg.text"
 EV_PACKET = "ag2.packet"
 EV_CONTEXT_SET = "ag2.context.set"

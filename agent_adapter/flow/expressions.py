@@ -12,8 +12,6 @@ from typing import Any
 
 from agent_adapter.core.errors import MissingDependency, WorkflowGraphError
 
-__all__ = ["NAMES", "Expression", "compiled_expression"]
-
 NAMES = ("context", "turn_count", "speaker", "tool", "event_type", "body")
 """What an expression may name: the channel's variables, and the accepted envelope."""
 

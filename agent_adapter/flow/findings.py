@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["ChannelFacts", "Finding", "Severity"]
-
 Severity = Literal["error", "warning", "info"]
 """`error`: opening a channel refuses the graph; `warning`: rarely meant; `info`: worth knowing."""
 

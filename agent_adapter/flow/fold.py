@@ -12,8 +12,6 @@ from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_PACKET, Envelope, is_
 from agent_adapter.flow.state import WorkflowState
 from agent_adapter.flow.targets import TransitionDecision
 
-__all__ = ["close_reason", "fold"]
-
 
 def fold(
     envelope: Envelope, state: WorkflowState, graph: CompiledGraph | None = None

@@ -19,8 +19,6 @@ from agent_adapter.flow.conditions import (
     TurnCountAtLeast,
 )
 
-__all__ = ["covered", "disjoint", "implies"]
-
 
 def implies(one: TransitionCondition, other: TransitionCondition) -> bool:
     """Whether `other` fires on every turn on which `one` does."""

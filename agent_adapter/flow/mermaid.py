@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from agent_adapter.flow.picture import Arrow, Node, NodeKind, picture_of
 from agent_adapter.flow.transitions import GraphRules
 
-__all__ = ["drawn"]
-
 _LONGEST = 60
 
 _SHAPES: dict[NodeKind, tuple[str, str]] = {

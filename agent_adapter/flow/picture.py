@@ -10,8 +10,6 @@ from agent_adapter.flow.conditions import FromSpeaker, TransitionCondition
 from agent_adapter.flow.targets import TransitionTarget
 from agent_adapter.flow.transitions import GraphRules, in_order
 
-__all__ = ["Arrow", "Node", "NodeKind", "Picture", "picture_of"]
-
 NodeKind = Literal["start", "speaker", "any", "end", "other"]
 
 

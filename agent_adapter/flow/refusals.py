@@ -12,8 +12,6 @@ from agent_adapter.flow.subject import Subject
 from agent_adapter.flow.targets import AgentTarget
 from agent_adapter.flow.transitions import GraphRules, checked_max_turns
 
-__all__ = ["bad_max_turns", "duplicate_participants", "strangers"]
-
 
 def bad_max_turns(subject: Subject) -> Iterator[Finding]:
     """A limit that is none."""

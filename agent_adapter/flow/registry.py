@@ -12,8 +12,6 @@ from agent_adapter.flow.conditions import BUILTIN_CONDITIONS, TransitionConditio
 from agent_adapter.flow.targets import BUILTIN_TARGETS, TerminateTarget, TransitionTarget
 from agent_adapter.flow.wire import json_copy
 
-__all__ = ["TransitionRegistry", "part_to_dict", "register_condition", "register_target"]
-
 _DEEPEST = 32
 
 T = TypeVar("T", bound=TransitionTarget)

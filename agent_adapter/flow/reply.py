@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from agent_adapter.flow.routing import RoundCall
 
-__all__ = ["Reply"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reply:

@@ -9,8 +9,6 @@ from typing import Any
 from agent_adapter.core.errors import ToolError
 from agent_adapter.core.routing import Finish, Handoff
 
-__all__ = ["RoundCall", "packet_data", "resolved_handoff", "round_routing"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundCall:

@@ -9,8 +9,6 @@ from typing import Any
 from agent_adapter.core.errors import WorkflowGraphError
 from agent_adapter.flow.wire import json_copy
 
-__all__ = ["WorkflowState"]
-
 
 @dataclass(slots=True)
 class WorkflowState:

@@ -10,8 +10,6 @@ from agent_adapter.flow.logic import covered
 from agent_adapter.flow.targets import AgentTarget, StayTarget, TerminateTarget, TransitionTarget
 from agent_adapter.flow.transitions import GraphRules, Transition
 
-__all__ = ["NumberedTransition", "Subject", "subject_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class NumberedTransition:

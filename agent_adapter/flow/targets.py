@@ -9,18 +9,6 @@ from agent_adapter.core.errors import WorkflowGraphError
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.flow.state import WorkflowState
 
-__all__ = [
-    "BUILTIN_TARGETS",
-    "AgentTarget",
-    "RevertToInitiatorTarget",
-    "RoundRobinTarget",
-    "StayTarget",
-    "TerminateTarget",
-    "TransitionDecision",
-    "TransitionTarget",
-    "checked_text",
-]
-
 
 @dataclass(slots=True)
 class TransitionDecision:

@@ -7,8 +7,6 @@ from typing import Any
 
 from agent_adapter.core.errors import AgentAdapterError, WorkflowGraphError
 
-__all__ = ["json_copy"]
-
 _DEEPEST = 100
 
 

@@ -11,8 +11,6 @@ from typing import Any, get_type_hints
 
 from agent_adapter.core.errors import ToolDefinitionError
 
-__all__ = ["Resolver", "written_function"]
-
 
 def written_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The function that somebody wrote: under partials, bound methods, wrappers and `__call__`."""

@@ -16,8 +16,6 @@ from agent_adapter.core.inject import Secret
 from agent_adapter.core.schema.annotations import Resolver
 from agent_adapter.core.schema.docstrings import DocText
 
-__all__ = ["argument_model", "model_schema", "secret_parameters"]
-
 _CONFIG = ConfigDict(
     extra="forbid",
     allow_inf_nan=False,

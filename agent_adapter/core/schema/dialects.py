@@ -6,8 +6,6 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["inlined", "neutral"]
-
 _LOCAL = ("#/$defs/", "#/definitions/")
 
 

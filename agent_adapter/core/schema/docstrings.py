@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 import docstring_parser
 
-__all__ = ["DocText", "read_docstring"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocText:

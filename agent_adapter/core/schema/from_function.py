@@ -22,8 +22,6 @@ from agent_adapter.core.schema.docstrings import DocText, read_docstring
 from agent_adapter.core.schema.injection import Injection, injection_of
 from agent_adapter.core.schema.json_types import is_closed, is_plain
 
-__all__ = ["Collects", "FunctionSignature", "collects", "read_function", "runs_async"]
-
 Collects = Literal["sync", "async"]
 """Which kind of generator a tool is, whose items become one list."""
 

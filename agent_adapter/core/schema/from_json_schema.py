@@ -21,8 +21,6 @@ from agent_adapter.core.schema.annotations import Resolver
 from agent_adapter.core.schema.dialects import neutral
 from agent_adapter.core.schema.injection import Injection, injection_of
 
-__all__ = ["SchemaCheck", "injected_by_annotation"]
-
 _SHOWN = 80
 _DATA = frozenset({"const", "default", "enum", "examples"})
 """Keywords whose values are data, in which `$ref` means nothing."""

@@ -11,8 +11,6 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.inject import Depends
 from agent_adapter.core.routing import ChannelMarker
 
-__all__ = ["Injection", "InjectionKind", "injection_of", "register_injection"]
-
 InjectionKind = Literal["context", "depends", "channel", "channel_state"]
 """What an injected parameter receives."""
 

@@ -10,8 +10,6 @@ from pydantic.fields import FieldInfo
 
 from agent_adapter.core.inject import Secret
 
-__all__ = ["is_closed", "is_plain"]
-
 _SCALARS = (str, int, bool, float, type(None))
 
 

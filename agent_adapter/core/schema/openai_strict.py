@@ -13,8 +13,6 @@ from typing import Any
 
 from agent_adapter.core.schema.references import refers_to_itself, target_of
 
-__all__ = ["openai_strict", "strict_arguments"]
-
 # What OpenAI's guide to structured outputs lists; everything else is refused by the API.
 _KEPT = frozenset(
     {

@@ -11,8 +11,6 @@ from typing import Any
 from agent_adapter.core.schema.dialects import neutral
 from agent_adapter.core.schema.references import refers_to_itself, target_of
 
-__all__ = ["anthropic", "gemini", "openai"]
-
 _AT_THE_TOP = ("anyOf", "oneOf", "allOf", "enum", "not")
 _NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 

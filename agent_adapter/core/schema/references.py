@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-__all__ = ["refers_to_itself", "target_of"]
-
 
 def target_of(reference: str, root: Mapping[str, Any]) -> dict[str, Any]:
     """What the local `reference` (`#/…`) of the schema `root` leads to, else `ValueError`."""
