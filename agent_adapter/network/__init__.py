@@ -125,7 +125,7 @@ if TYPE_CHECKING:
     from agent_adapter.network.clients.agent_client import (
         AgentClient as AgentClient,
     )
-    from agent_adapter.network.clients.channel import (
+    from agent_adapter.network.clients.participant import (
         Channel as Channel,
     )
     from agent_adapter.network.clients.hub_client import (

@@ -16,9 +16,9 @@ from agent_adapter.flow.graph import (
     Transition,
     TransitionGraph,
 )
-from agent_adapter.network.clients.channel import Channel
 from agent_adapter.network.clients.hub_client import HubClient
 from agent_adapter.network.clients.human_client import HumanClient
+from agent_adapter.network.clients.participant import Channel
 from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.local import LocalLink

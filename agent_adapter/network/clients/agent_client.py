@@ -18,7 +18,7 @@ from agent_adapter.network.turns.turn_runner import Drive, run_round
 from agent_adapter.network.turns.turn_types import RunTurn, StartedTurn
 
 if TYPE_CHECKING:
-    from agent_adapter.network.clients.hub_client import HubClient
+    from agent_adapter.network.clients.connection import HubConnection
 
 __all__ = ["AgentClient"]
 
@@ -42,7 +42,7 @@ class AgentClient(ParticipantClient):
         passport: Passport,
         resume: Resume,
         rule: Rule,
-        hub_client: HubClient,
+        hub_client: HubConnection,
     ) -> None:
         super().__init__(passport=passport, resume=resume, rule=rule, hub_client=hub_client)
         self._agent = agent

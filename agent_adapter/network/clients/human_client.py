@@ -18,7 +18,7 @@ from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import PendingTurn
 
 if TYPE_CHECKING:
-    from agent_adapter.network.clients.hub_client import HubClient
+    from agent_adapter.network.clients.connection import HubConnection
 
 __all__ = ["HumanClient"]
 
@@ -42,7 +42,7 @@ class HumanClient(ParticipantClient):
         passport: Passport,
         resume: Resume,
         rule: Rule,
-        hub_client: HubClient,
+        hub_client: HubConnection,
         auto_ack_invites: bool = True,
     ) -> None:
         super().__init__(passport=passport, resume=resume, rule=rule, hub_client=hub_client)

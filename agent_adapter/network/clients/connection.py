@@ -1,0 +1,274 @@
+"""`HubConnection`: what the participants of one program use of their hub."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+
+from agent_adapter.core.errors import NetworkError
+from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.adapters import AdapterRegistry
+from agent_adapter.network.adapters.base import ChannelAdapter
+from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
+from agent_adapter.network.clients.parked import ParkedTurns, WatchingPort
+from agent_adapter.network.clients.turn_port import HubTurnPort
+from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.links.base import Link
+from agent_adapter.network.links.operations import HubLike
+from agent_adapter.network.rules import Rule
+from agent_adapter.network.turns.turn import TurnPort
+from agent_adapter.network.turns.turn_types import PendingTurn, TurnRef
+
+if TYPE_CHECKING:
+    from agent_adapter.exec.executor import Executor
+    from agent_adapter.network.hub.hub import Hub
+
+__all__ = ["HubConnection", "Registered"]
+
+
+class Registered(Protocol):
+    """A participant that was registered over a connection."""
+
+    @property
+    def agent_id(self) -> str:
+        """The id that the hub gave it."""
+        ...
+
+    async def disconnect(self) -> None:
+        """Stop receiving."""
+        ...
+
+
+class HubConnection:
+    """A connection to the hub at the other end of `link`; made when it is first needed.
+
+    `hub` may be given with a `LocalLink`, and is then the same. `executor` runs the tool calls of
+    participants registered here; the hub's own does where the hub is in this process, else the
+    process's default one.
+    """
+
+    def __init__(
+        self, link: Link, *, hub: Hub | None = None, executor: Executor | None = None
+    ) -> None:
+        linked = getattr(link, "hub", None)
+        if hub is not None and linked is not None and linked is not hub:
+            raise ValueError(
+                "the link leads to another hub; leave out hub=, or make LocalLink(hub)"
+            )
+        self._link = link
+        self._hub: Hub | None = hub if hub is not None else linked
+        self._far: HubLike | None = None
+        self._executor = executor
+        self._adapters = AdapterRegistry()
+        self._clients: list[Registered] = []
+        self._connecting = asyncio.Lock()
+        self._parked: ParkedTurns | None = None
+        self._closed = False
+
+    @property
+    def hub(self) -> Hub | None:
+        """The hub, where it is in this process."""
+        return self._hub
+
+    @property
+    def remote(self) -> bool:
+        """Whether the hub is in another process."""
+        return self._hub is None
+
+    @property
+    def executor(self) -> Executor:
+        """What runs the tool calls of participants registered here."""
+        if self._executor is not None:
+            return self._executor
+        if self._hub is not None:
+            return self._hub.executor
+        from agent_adapter.exec.defaults import runner_for
+
+        return cast("Executor", runner_for(None))
+
+    async def drop(self, client: Registered, *, unregister: bool = False) -> None:
+        """Detach a participant, and forget it where `unregister` says so; its client calls this."""
+        if client in self._clients:
+            self._clients.remove(client)
+        far = self._far
+        if far is None:
+            return
+        if unregister:
+            await far.unregister(client.agent_id)
+        await far.detach(client.agent_id)
+
+    # --- who there is -------------------------------------------------------------------------
+
+    async def get_agent(self, name_or_id: str) -> Passport:
+        """The passport of a participant, by name or id; `NotFoundError` for none."""
+        return await (await self.hub_like()).get_agent(name_or_id)
+
+    async def list_agents(
+        self,
+        *,
+        capability: str | None = None,
+        query: str | None = None,
+        kind: str | None = None,
+        limit: int = 50,
+    ) -> list[Passport]:
+        """Participants: those with a capability, of a kind, or whose words match `query`."""
+        hub = await self.hub_like()
+        return await hub.list_agents(capability=capability, query=query, kind=kind, limit=limit)
+
+    async def get_resume(self, agent_id: str) -> Resume:
+        """What a participant can do."""
+        hub = await self.hub_like()
+        return await hub.get_resume(agent_id)
+
+    async def get_rule(self, agent_id: str) -> Rule:
+        """What a participant may do."""
+        hub = await self.hub_like()
+        return await hub.get_rule(agent_id)
+
+    async def get_skill(self, agent_id: str) -> str | None:
+        """The page that a participant has published about itself."""
+        hub = await self.hub_like()
+        return await hub.get_skill(agent_id)
+
+    async def set_resume(self, agent_id: str, resume: Resume) -> None:
+        """Replace what a participant says it can do."""
+        hub = await self.hub_like()
+        await hub.set_resume(agent_id, resume)
+
+    async def set_rule(self, agent_id: str, rule: Rule) -> None:
+        """Replace what a participant may do."""
+        hub = await self.hub_like()
+        await hub.set_rule(agent_id, rule)
+
+    async def set_skill(self, agent_id: str, skill_md: str | None) -> None:
+        """Replace the page that a participant has published about itself."""
+        hub = await self.hub_like()
+        await hub.set_skill(agent_id, skill_md)
+
+    # --- channels -----------------------------------------------------------------------------
+
+    async def create_channel(
+        self, *, creator_id: str, manifest_type: str, participants: Sequence[str], **more: Any
+    ) -> ChannelMetadata:
+        """Open a channel for a participant registered here; see `Hub.create_channel`."""
+        far = await self.hub_like()
+        return await far.create_channel(
+            creator_id=creator_id, manifest_type=manifest_type, participants=participants, **more
+        )
+
+    async def get_channel(self, channel_id: str) -> ChannelMetadata:
+        """All about a channel but its messages."""
+        return await (await self.hub_like()).get_channel(channel_id)
+
+    async def list_channels(
+        self,
+        *,
+        agent_id: str | None = None,
+        state: ChannelState | str | None = None,
+        include_terminal: bool = True,
+        limit: int = 50,
+    ) -> list[ChannelMetadata]:
+        """Channels, the newest first; without `include_terminal` only those that go on."""
+        far = await self.hub_like()
+        found = await far.list_channels(agent_id=agent_id, state=state, limit=limit)
+        return [item for item in found if include_terminal or not item.is_terminal()]
+
+    async def close_channel(self, channel_id: str, *, reason: str = "") -> ChannelMetadata:
+        """Close a channel; one that has ended stays as it is."""
+        return await (await self.hub_like()).close_channel(channel_id, reason)
+
+    async def post_envelope(self, envelope: Envelope) -> str:
+        """Send an envelope of a participant registered here; the id of the accepted one."""
+        return await (await self.hub_like()).post_envelope(envelope)
+
+    async def read_wal(
+        self, channel_id: str, *, since: int = 0, until: int | None = None
+    ) -> list[Envelope]:
+        """The log of a channel from entry `since`, counted from 0, up to and without `until`.
+
+        Over a wire, what none of the participants registered here may see is blanked out.
+        """
+        return await (await self.hub_like()).read_wal(channel_id, since, until)
+
+    async def adapter_state(self, channel_id: str) -> Any:
+        """The folded state of a channel, as a copy."""
+        hub = await self.hub_like()
+        return await hub.adapter_state(channel_id)
+
+    async def pending_turns_for(self, agent_id: str) -> list[PendingTurn]:
+        """Turns of a participant that have not ended."""
+        return await (await self.hub_like()).pending_turns_for(agent_id)
+
+    def register_adapter(self, adapter: ChannelAdapter) -> None:
+        """Know a further type of channel, as the hub does."""
+        self._adapters.register(adapter)
+
+    def adapter_for_metadata(self, metadata: ChannelMetadata) -> ChannelAdapter:
+        """The code of a channel's type."""
+        known = self._adapters if self._hub is None else self._hub.adapters
+        return known.get(metadata.manifest.type, metadata.manifest.version)
+
+    def turn_port(self, ref: TurnRef) -> TurnPort:
+        """How the round of a turn of a participant registered here reaches the hub."""
+        if self._far is None:
+            raise NetworkError("this HubClient is closed; make a new one")
+        if self._shares_store:
+            return HubTurnPort(self._far, ref)
+        if self._parked is None:
+            self._parked = ParkedTurns(self.executor.store, self._wake)
+        return WatchingPort(self._far, ref, self._parked)
+
+    async def resume_turns(self, agent_id: str) -> int:
+        """How many turns of a participant wait; those that a store of its own holds up go on.
+
+        Such a turn is run again: it waits again where nothing was decided.
+        """
+        pending = await self.pending_turns_for(agent_id)
+        if not self._shares_store:
+            for turn in pending:
+                if turn.state == "parked":
+                    await self._wake(turn.turn_id)
+        return len(pending)
+
+    # --- the connection -----------------------------------------------------------------------
+
+    async def hub_like(self) -> HubLike:
+        """The hub, or what stands for it here; connects first where that is needed."""
+        if self._closed:
+            raise NetworkError("this HubClient is closed; make a new one")
+        if self._far is None:
+            async with self._connecting:
+                if self._far is None:
+                    far = await self._link.connect()
+                    if self._hub is None:
+                        far.adapters = self._adapters
+                    self._far = far
+        return self._far
+
+    async def close(self) -> None:
+        """Disconnect every participant registered here; they stay registered with the hub."""
+        if self._closed:
+            return
+        for client in tuple(self._clients):
+            await client.disconnect()
+        if self._parked is not None:
+            await self._parked.close()
+        self._closed = True
+        if self._far is not None:
+            await self._link.disconnect(self._far)
+            self._far = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    @property
+    def _shares_store(self) -> bool:
+        """Whether decisions about the rounds here are written where the hub sees them."""
+        return self._hub is not None and self.executor.store is self._hub.store
+
+    async def _wake(self, turn_id: str) -> None:
+        await (await self.hub_like()).wake_turn(turn_id)
