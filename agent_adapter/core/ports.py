@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from agent_adapter.core.context import ToolContext
     from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
+    from agent_adapter.core.types import ApprovalDecision, ApprovalRequest, Grant, RunLimits
 
 Clock = Callable[[], float]
 """Seconds since the epoch."""
 
 NewId = Callable[[str], str]
 """`new_id("run")` gives `run_…`, never the same twice."""
-
-
-@runtime_checkable
-class ToolRunner(Protocol):
-    """Runs one call of one tool; the executor is one, so is the contract kit's fake."""
-
-    async def run_spec(
-        self,
-        spec: ToolSpec,
-        args: Mapping[str, Any],
-        ctx: ToolContext | None = None,
-        *,
-        call_id: str | None = None,
-    ) -> Any:
-        """The tool's value, or an error of `agent_adapter.core.errors`."""
-        ...
 
 
 @runtime_checkable
@@ -48,6 +33,68 @@ class HookCall(Protocol):
     spec: ToolSpec
     arguments: dict[str, Any]
     ctx: ToolContext
+
+
+class PreparedCall(HookCall, Protocol):
+    """A call that was validated and guarded and has not run; `arguments` is what would run.
+
+    `asked` says why a person must see it; it is empty if nobody must.
+    """
+
+    asked: str | None
+
+
+@runtime_checkable
+class ToolRunner(Protocol):
+    """Runs one call of one tool; the executor is one, so is the contract kit's fake.
+
+    `prepare` and `issue` are for a framework's own approval gate, which asks before the framework
+    runs the call. A runner that only forwards `run_spec` is refused there.
+    """
+
+    async def run_spec(
+        self,
+        spec: ToolSpec,
+        args: Mapping[str, Any],
+        ctx: ToolContext | None = None,
+        *,
+        call_id: str | None = None,
+    ) -> Any:
+        """The tool's value, or an error of `agent_adapter.core.errors`."""
+        ...
+
+    async def prepare(
+        self,
+        spec: ToolSpec,
+        args: Mapping[str, Any],
+        ctx: ToolContext | None = None,
+        *,
+        call_id: str | None = None,
+    ) -> PreparedCall:
+        """The call that `run_spec` would run, once validated and guarded; nothing runs yet."""
+        ...
+
+    async def issue(
+        self, prepared: PreparedCall, port: ApprovalPort, *, edits_allowed: bool = False
+    ) -> Grant:
+        """Leave to run a prepared call once, after `port` approved it where it must be asked."""
+        ...
+
+
+@runtime_checkable
+class ScopingRunner(ToolRunner, Protocol):
+    """A runner that can make calls belong to a run with limits of its own."""
+
+    def run_scope(
+        self,
+        run_id: str,
+        principal: str | None = None,
+        limits: RunLimits | None = None,
+        *,
+        thread_id: str | None = None,
+    ) -> AbstractAsyncContextManager[Any]:
+        """Calls inside it that bring no run of their own belong to `run_id`."""
+        ...
 
 
 class Hook(Protocol):

@@ -191,24 +191,32 @@ class ToolSpec:
 
     def masked(self, values: Mapping[str, Any], key: bytes) -> dict[str, Any]:
         """Validated `values` as JSON values, each secret replaced by its keyed hash."""
-        return {
-            self.arguments.public_name(name): (
-                self._hashed(name, value, key)
-                if name in self.secrets
-                else self._shown(name, value, key)
-            )
-            for name, value in values.items()
-        }
+        if not self.secrets:
+            try:
+                return self._json_ready(values, key)
+            except PydanticSerializationError:
+                pass  # one of the values needs its type's own serialiser: they go one by one
+        shown: dict[str, Any] = {}
+        for name, value in values.items():
+            if name in self.secrets:
+                shown[self.arguments.public_name(name)] = self._hashed(name, value, key)
+            else:
+                shown |= self._shown(name, value, key)
+        return shown
 
-    def _shown(self, name: str, value: Any, key: bytes) -> Any:
-        public = self.arguments.public({name: value}, lambda secret: tagged(secret, key))
+    def _json_ready(self, values: Mapping[str, Any], key: bytes) -> dict[str, Any]:
+        public = self.arguments.public(values, lambda secret: tagged(secret, key))
+        ready: dict[str, Any] = to_jsonable_python(
+            public, bytes_mode="base64", inf_nan_mode="strings"
+        )
+        return ready
+
+    def _shown(self, name: str, value: Any, key: bytes) -> dict[str, Any]:
         try:
-            (shown,) = to_jsonable_python(
-                public, bytes_mode="base64", inf_nan_mode="strings"
-            ).values()
+            return self._json_ready({name: value}, key)
         except PydanticSerializationError:
             (shown,) = from_json(self.arguments.serialised({name: value})).values()
-        return shown
+        return {self.arguments.public_name(name): shown}
 
     def _hashed(self, name: str, value: Any, key: bytes) -> Any:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -131,6 +131,31 @@ class ApprovalRequest:
     earlier: tuple[str, ...] = ()
     edits_allowed: bool = True
     payload: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A gate's leave to run one prepared call.
+
+    `token` goes into `ctx.approval` of the very call that was asked about. `needed` is whether
+    anybody had to be asked, `decision` what they said. `forget` is called with a token that `drop`
+    gives back.
+    """
+
+    needed: bool
+    token: object | None = None
+    decision: ApprovalDecision | None = None
+    forget: Callable[[object], None] | None = field(default=None, repr=False)
+
+    @property
+    def record_id(self) -> str | None:
+        """The approval record of the decision, if it is kept in a store."""
+        return self.decision.record_id if self.decision is not None else None
+
+    def drop(self) -> None:
+        """Forget a token that the call did not take; harmless otherwise."""
+        if self.forget is not None:
+            self.forget(self.token)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,10 @@ _MASK = ord("*")
 """What a Pydantic secret looks like once it is dumped begins with it."""
 
 
+_SCALARS = (str, int, bool, float, type(None))
+"""Types whose values `json_ready` gives back as they are."""
+
+
 class ArgumentCheck(Protocol):
     """A tool's arguments, compiled: checked, written, and described by a schema."""
 
@@ -117,7 +121,10 @@ class ModelCheck:
     def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:
         """`values` under the names that the schema uses, as JSON-able Python."""
         names = self._public
-        return {names.get(name, name): json_ready(value, secret) for name, value in values.items()}
+        return {
+            names.get(name, name): value if type(value) in _SCALARS else json_ready(value, secret)
+            for name, value in values.items()
+        }
 
     def public_name(self, parameter: str) -> str:
         """The name that the schema uses for `parameter`."""

@@ -1,4 +1,4 @@
-"""Step 6: one execution for identical reads, at the same time or soon after."""
+"""One execution for identical reads, at the same time or soon after."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from agent_adapter.core.results import OPAQUE
 from agent_adapter.core.types import CachePolicy
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.record import post_shared
+from agent_adapter.exec.runtime import Flight
 from agent_adapter.exec.taint import labels, mark
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["Flight", "shared"]
-
-
-Flight = asyncio.Task[tuple[str, bytes, Any]]
-"""An execution that several callers may wait for: its result as tag, bytes and value."""
+__all__ = ["shared"]
 
 
 async def shared(call: Call, policy: CachePolicy, execute: Callable[[], Awaitable[Any]]) -> Any:
@@ -30,11 +27,11 @@ async def shared(call: Call, policy: CachePolicy, execute: Callable[[], Awaitabl
     others.
     """
     key = _key(call, policy)
-    # Tasks belong to their loop: another thread's loop flies for itself.
+    # A task belongs to its event loop: another thread's loop executes for itself.
     flight_key = (id(asyncio.get_running_loop()), key)
-    flights = call.executor.flights
+    flights = call.runtime.flights
     while True:
-        kept = await call.executor.store.read(lambda tx: _kept(tx, key))
+        kept = await call.runtime.store.read(lambda tx: _kept(tx, key))
         if kept is not None:
             for label in json.loads(kept["labels"]):
                 await mark(call, label)
@@ -44,7 +41,7 @@ async def shared(call: Call, policy: CachePolicy, execute: Callable[[], Awaitabl
             return await _led(call, flight_key, policy.ttl, execute)
         try:
             tag, data, _ = await asyncio.shield(flight)
-        except Exception:  # noqa: S112  # the leader has raised it
+        except Exception:  # noqa: S112  # the leader raises it
             continue
         except asyncio.CancelledError:
             if not flight.cancelled():
@@ -60,7 +57,7 @@ async def shared(call: Call, policy: CachePolicy, execute: Callable[[], Awaitabl
 async def _led(
     call: Call, key: tuple[int, str], seconds: float, execute: Callable[[], Awaitable[Any]]
 ) -> Any:
-    flights = call.executor.flights
+    flights = call.runtime.flights
     flight = asyncio.get_running_loop().create_task(_fly(call, key[1], seconds, execute))
     flights[key] = flight
     flight.add_done_callback(lambda done: _landed(flights, key, done))
@@ -75,7 +72,7 @@ async def _fly(
     tag, data = call.spec.encode_result(value)
     if tag != OPAQUE:
         found = await labels(call) if call.spec.trust == "untrusted" else ()
-        await call.executor.store.write(lambda tx: _keep(tx, key, tag, data, found, seconds))
+        await call.runtime.store.write(lambda tx: _keep(tx, key, tag, data, found, seconds))
     return tag, data, value
 
 
@@ -87,7 +84,7 @@ def _landed(flights: dict[tuple[int, str], Flight], key: tuple[int, str], done: 
 
 
 def _handed_out(call: Call, tag: str, data: bytes) -> Any:
-    """A copy for a caller for whom nothing ran; it has a ledger row of its own."""
+    """A copy for a caller that ran nothing; its call gets its own ledger row."""
     post_shared(call, tag, data)
     return call.spec.decode_result(tag, data)
 

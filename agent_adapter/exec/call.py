@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from agent_adapter.core.canonical import SecretValue, digest
 from agent_adapter.core.context import ToolContext
@@ -13,11 +13,11 @@ from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, RunLimits
 from agent_adapter.exec.ids import new_id
+from agent_adapter.exec.runtime import Runtime
 from agent_adapter.exec.scope import RunScope, current_scope, sub_run_id
 from agent_adapter.store.intents import Intent
 
 if TYPE_CHECKING:
-    from agent_adapter.exec.executor import Executor
     from agent_adapter.store.approvals import Take
     from agent_adapter.store.base import Row, Store
 
@@ -25,13 +25,15 @@ __all__ = ["Call"]
 
 
 class Call:
-    """The state of one call; each step of the pipeline reads and fills a part of it.
+    """The state of one call; each step of the pipeline reads and fills in a part of it.
 
     It is also what hooks see (`spec`, `arguments`, `ctx`).
     """
 
     __slots__ = (
         "_digest",
+        "_intent",
+        "_payload",
         "_raw_digest",
         "accepted",
         "approval",
@@ -45,17 +47,20 @@ class Call:
         "done",
         "earlier",
         "entered",
-        "executor",
         "given",
         "injected",
+        "labels",
         "limits",
         "matched",
         "n",
         "once_key",
         "parent",
+        "plan",
         "records",
         "requester",
         "root_run_id",
+        "run_id",
+        "runtime",
         "scope",
         "spec",
         "take",
@@ -64,7 +69,7 @@ class Call:
 
     def __init__(
         self,
-        executor: Executor,
+        runtime: Runtime,
         spec: ToolSpec,
         args: Mapping[str, Any],
         ctx: ToolContext,
@@ -75,8 +80,9 @@ class Call:
                 f"this ToolContext already served call {ctx.call_id}: make a new one for each call"
             )
         ctx.call_ref = self
-        self.executor = executor
+        self.runtime = runtime
         self.spec = spec
+        self.plan = runtime.plan(spec)
         self.given = args
         self.ctx = ctx
         self.values: dict[str, Any] | None = None
@@ -87,6 +93,7 @@ class Call:
         self.accepted: frozenset[str] = frozenset()
         self.earlier: tuple[Row, ...] = ()
         self.asked: str | None = None
+        self.labels: tuple[str, ...] | None = None
         self.call_key: str | None = None
         self.n: int | None = None
         self.claim: tuple[Any, int] | None = None
@@ -97,72 +104,60 @@ class Call:
         self.matched = False
         self.records: Store | None = None
         self._digest: str | None = None
+        self._intent: Intent | None = None
+        self._payload: bytes | None = None
         self._raw_digest: str | None = None
         if call_id is not None:
             ctx.call_id = call_id
         elif ctx.call_id is None:
             ctx.call_id = new_id("call")
-        self._place()
+        self._find_run()
 
-    def _place(self) -> None:
+    def _find_run(self) -> None:
         """Find the run this call belongs to, and what it inherits."""
         ctx = self.ctx
-        around = current_scope.get()
         self.parent: Call | None = None
         self.scope: RunScope | None = None
-        self.limits: RunLimits | None = self.executor.limits
+        self.limits: RunLimits | None = self.runtime.limits
         self.depth = 1
+        around = current_scope.get()
         if around is not None:
-            if isinstance(around, RunScope):
-                self._join(around)
-            else:
-                self._descend(around)
-                return
+            around.place(self)
         if ctx.run_id is None:
             ctx.run_id = new_id("run")
-        self.root_run_id = ctx.run_id
-        self.requester = ctx.principal
+        self.run_id: str = ctx.run_id
+        if self.parent is None:
+            self.root_run_id = ctx.run_id
+            self.requester = ctx.principal
 
-    def _join(self, scope: RunScope) -> None:
-        ctx = self.ctx
-        self.scope = scope
-        if ctx.run_id is not None and scope.overrides:
-            native = {"native_run_id": ctx.run_id, "native_thread_id": ctx.thread_id}
-            ctx.extras.update(native)
-            ctx.run_id = ctx.thread_id = None
-        if ctx.run_id is None:
-            ctx.run_id = scope.run_id
-            ctx.attempt = max(ctx.attempt, scope.attempt)
-        ctx.extras.update(scope.extras)
-        ctx.thread_id = ctx.thread_id or scope.thread_id
-        ctx.principal = ctx.principal or scope.principal
-        ctx.tenant = ctx.tenant or scope.tenant
-        self.limits = scope.limits or self.limits
+    def run_scope(self) -> RunScope | None:
+        """The run scope in which this call's tool runs."""
+        return self.scope
 
-    def _descend(self, parent: Call) -> None:
-        """A tool started this call: it belongs to the run of that tool's call."""
-        ctx = self.ctx
+    def place(self, call: Call) -> None:
+        """Give a call that this one's tool makes the run that is named after this one."""
+        ctx = call.ctx
         if ctx.run_id is not None:
             ctx.extras.setdefault("native_run_id", ctx.run_id)
-        ctx.run_id = sub_run_id(parent.key())
-        ctx.thread_id = ctx.thread_id or parent.ctx.thread_id
-        ctx.parent_call_id = parent.ctx.call_id
-        ctx.principal = parent.ctx.principal
-        ctx.tenant = parent.ctx.tenant
-        ctx.attempt = parent.ctx.attempt
-        self.parent = parent
-        self.scope = parent.scope
-        if self.scope is not None:
-            ctx.extras.update(self.scope.extras)
-        self.limits = parent.limits or self.limits
-        self.depth = parent.depth + 1
-        self.root_run_id = parent.root_run_id
-        self.requester = parent.requester
+        ctx.run_id = sub_run_id(self.key())
+        ctx.thread_id = ctx.thread_id or self.ctx.thread_id
+        ctx.parent_call_id = self.ctx.call_id
+        ctx.principal = self.ctx.principal
+        ctx.tenant = self.ctx.tenant
+        ctx.attempt = self.ctx.attempt
+        call.parent = self
+        call.scope = self.scope
+        if call.scope is not None:
+            ctx.extras.update(call.scope.extras)
+        call.limits = self.limits or call.limits
+        call.depth = self.depth + 1
+        call.root_run_id = self.root_run_id
+        call.requester = self.requester
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The validated arguments as JSON values: a copy, secrets masked."""
-        return self.spec.masked(self.bound, self.executor.store.key)
+        return self.spec.masked(self.bound, self.runtime.store.key)
 
     @property
     def bound(self) -> dict[str, Any]:
@@ -173,11 +168,6 @@ class Call:
     def guards(self) -> tuple[Any, ...]:
         """The hooks of the run scope that the result must pass; none for a call inside a tool."""
         return self.scope.guards if self.scope is not None and self.parent is None else ()
-
-    @property
-    def run_id(self) -> str:
-        """The run the call belongs to."""
-        return self.ctx.run_id or ""
 
     @property
     def raw_digest(self) -> str:
@@ -208,33 +198,45 @@ class Call:
     def rebind(self, values: dict[str, Any]) -> None:
         """Run with other validated arguments."""
         self.values = values
-        self._digest = None
+        self._digest = self._payload = None
 
     def enter(self) -> None:
         """The function is about to be called: from here on it may have had its effect."""
         self.entered = True
 
     def key(self) -> str:
-        """The call's identity; claimed on the spot where nothing asked the store for one."""
-        return self.call_key or self.executor.in_flight.claim(self)
+        """The call's identity; claimed here if no step has asked the store for one."""
+        return self.call_key or self.runtime.in_flight.claim(self)
 
     def masked_payload(self) -> bytes:
-        """The validated arguments as JSON bytes, secrets masked."""
-        if self.values is None:
-            return b"{}"
-        if self.spec.plain and not self.spec.secrets:
-            return self.spec.dump(self.values)
-        from pydantic_core import to_json
-
-        return to_json(self.arguments)
+        """The validated arguments as JSON bytes, secrets masked; written once."""
+        if self._payload is None:
+            if self.values is None:
+                return b"{}"
+            if self.spec.plain and not self.spec.secrets:
+                self._payload = self.spec.dump(self.values)
+            else:
+                self._payload = to_json(self.arguments)
+        return self._payload
 
     def whose(self) -> dict[str, str]:
-        """On whose behalf it is made, as the ledger notes it: what is not known is left out."""
+        """The principal and the tenant as the ledger keeps them; unknown ones are left out."""
         known = {"principal": self.ctx.principal, "tenant": self.ctx.tenant}
         return {name: value for name, value in known.items() if value}
 
     def intent(self) -> Intent:
-        """What the store is told when the call begins."""
+        """The facts that the store gets when the call begins: one object, brought up to date."""
+        intent = self._intent
+        if intent is None:
+            intent = self._intent = self._new_intent()
+        # Edits, a price and an identity come after the first look-up.
+        intent.arguments = self.masked_payload()
+        intent.call_key, intent.n = self.call_key, self.n
+        intent.cost, intent.once_key = self.cost, self.once_key
+        intent.accepted, intent.approval = self.accepted, self.approval
+        return intent
+
+    def _new_intent(self) -> Intent:
         ctx = self.ctx
         return Intent(
             run_id=self.run_id,
@@ -242,9 +244,7 @@ class Call:
             digest=self.raw_digest,
             effects=self.spec.effects,
             fingerprint=self.spec.fingerprint,
-            arguments=self.masked_payload(),
-            call_key=self.call_key,
-            n=self.n,
+            arguments=b"",
             tenant=ctx.tenant,
             thread_id=ctx.thread_id,
             principal=ctx.principal,
@@ -253,11 +253,17 @@ class Call:
             call_id=ctx.call_id,
             root_run_id=self.root_run_id,
             parent_call_key=self.parent.key() if self.parent is not None else None,
-            cost=self.cost,
-            once_key=self.once_key,
-            accepted=self.accepted,
-            approval=self.approval,
         )
+
+    def adopt(self, ctx: ToolContext) -> None:
+        """Run this prepared call under the context that the framework made for the run."""
+        self.ctx = ctx
+        ctx.call_ref = self
+        self._intent = None
+
+    def release(self) -> None:
+        """Free the identity that the call claimed; it will not run."""
+        self.runtime.in_flight.release(self)
 
     def is_same(self, other: Call) -> bool:
         """Whether `other` is the call that this one was prepared for."""
@@ -272,7 +278,7 @@ class Call:
         )
 
     def scopes(self) -> list[str]:
-        """Where labels of this call's run lie."""
+        """The scopes that this call reads labels from and puts them on."""
         found = [f"run:{self.root_run_id}"]
         if self.ctx.thread_id is not None:
             found.append(f"thread:{self.ctx.tenant}:{self.ctx.thread_id}")
@@ -280,7 +286,7 @@ class Call:
 
     def _hash(self, value: Any) -> str:
         try:
-            return digest(value, self.executor.store.key)
+            return digest(value, self.runtime.store.key)
         except (TypeError, ValueError, RecursionError) as exc:
             raise ToolArgsInvalid(self.spec.name, [f"(arguments): {exc}"]) from None
 

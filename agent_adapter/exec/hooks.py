@@ -1,10 +1,10 @@
-"""Hooks and guards: code of the user's around every call. One that fails or hangs blocks."""
+"""Hooks and guards: the user's code around every call. A failure or a time-out blocks the call."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from agent_adapter.core.context import ToolContext
@@ -14,7 +14,7 @@ from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import unmasked
 from agent_adapter.exec.threads import pool
 
-__all__ = ["HOOK_SECONDS", "HookView", "after", "before", "bound_hooks"]
+__all__ = ["HOOK_SECONDS", "HookView", "after", "before"]
 
 HOOK_SECONDS = 10.0
 """How long one hook may take before it counts as hanging."""
@@ -31,17 +31,6 @@ class HookView:
         self.ctx = ctx
 
 
-def bound_hooks(hooks: Iterable[Any], spec: ToolSpec, method: str) -> tuple[Any, ...]:
-    """The `method` of every hook that has it and applies to this tool."""
-    found = []
-    for hook in hooks:
-        applies = getattr(hook, "applies_to", None)
-        bound = getattr(hook, method, None)
-        if bound is not None and (applies is None or applies(spec)):
-            found.append(bound)
-    return tuple(found)
-
-
 async def before(call: Call, hooks: tuple[Any, ...]) -> None:
     """Run the hooks in order; arguments that one gives back are validated again."""
     for hook in hooks:
@@ -50,7 +39,7 @@ async def before(call: Call, hooks: tuple[Any, ...]) -> None:
             continue
         if not isinstance(changed, Mapping):
             raise GuardrailBlocked(f"a hook gave {type(changed).__name__} in place of arguments")
-        call.rebind(call.spec.validate(unmasked(call, changed)))
+        call.rebind(call.spec.arguments.validate(call.spec.name, unmasked(call, changed)))
 
 
 async def after(call: Call, hooks: tuple[Any, ...], value: Any) -> Any:
@@ -66,7 +55,7 @@ async def _guarded(call: Call, hook: Any, *given: Any) -> Any:
             if inspect.iscoroutinefunction(hook):
                 answer = await hook(*given)
             else:
-                # In a thread of its own: one that hangs must not take the event loop with it.
+                # In a worker thread: a sync hook that hangs must not block the event loop.
                 answer = await pool.run(lambda: hook(*given))
                 answer = await answer if inspect.isawaitable(answer) else answer
     except GuardrailBlocked:

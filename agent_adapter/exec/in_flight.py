@@ -1,46 +1,62 @@
-"""What one process knows of the calls it is running, per store."""
+"""The calls that one process is running, per store."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
+from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import StoreError, ToolError
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.store import waits
 from agent_adapter.store.base import Store, Transaction
 from agent_adapter.store.calls import end_call
 from agent_adapter.store.identity import call_key_of, once_key_of
 from agent_adapter.store.intents import Outcome
 
-if TYPE_CHECKING:
-    from agent_adapter.exec.call import Call
-
-__all__ = ["InFlightCalls", "in_flight_of"]
+__all__ = ["Claimant", "InFlightCalls", "in_flight_of"]
 
 _REMEMBERED = 10_000
 
 
+class Claimant(Protocol):
+    """The parts of a call that decide its identity, and those that `claim` fills in."""
+
+    spec: ToolSpec
+    ctx: ToolContext
+    run_id: str
+    once_key: str | None
+    call_key: str | None
+    n: int | None
+    claim: tuple[Any, int] | None
+
+    @property
+    def raw_digest(self) -> str:
+        """The digest of the arguments as they were given."""
+        ...
+
+
 class InFlightCalls:
-    """Calls under way, claimed identities, and outcomes that could not be written yet."""
+    """Calls under way, claimed identities, and outcomes that could not be written yet (`lost`)."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._running: dict[str, Future[None]] = {}
-        self._claimed: dict[tuple[str, str, str], dict[int, Call]] = {}
+        self._claimed: dict[tuple[str, str, str], dict[int, Claimant]] = {}
         self._issued: OrderedDict[tuple[str, str, str], int] = OrderedDict()
-        self._lost: list[Outcome] = []
+        self.lost: list[Outcome] = []
         self._tainted: OrderedDict[str, None] = OrderedDict()
 
-    def claim(self, call: Call, first_free: int = 1) -> str:
-        """Give the call the lowest `n` that nobody in this process holds; `release` frees it."""
+    def claim(self, call: Claimant, first_free: int = 1) -> str:
+        """Give the call the lowest `n` that no other call here holds; `release` frees it."""
         if call.once_key is not None:
             call.n = 1
-            call.call_key = once_key_of(call.ctx.tenant, call.spec.name, call.once_key)
-            return call.call_key
+            key = call.call_key = once_key_of(call.ctx.tenant, call.spec.name, call.once_key)
+            return key
         same = (call.run_id, call.spec.name, call.raw_digest)
         taken = self._claimed.setdefault(same, {})
         n = max(first_free, self._issued.get(same, 0) + 1)
@@ -49,15 +65,15 @@ class InFlightCalls:
         taken[n] = call
         call.claim = (same, n)
         call.n = n
-        call.call_key = call_key_of(*same, n)
-        return call.call_key
+        key = call.call_key = call_key_of(*same, n)
+        return key
 
     def held(self, run_id: str, tool: str, digest: str) -> int:
-        """The highest `n` of such calls under way here; one that was not counted takes the next."""
+        """The highest `n` among equal calls under way here; an uncounted one takes the next."""
         return max(self._claimed.get((run_id, tool, digest), ()), default=0)
 
-    def spend(self, call: Call) -> None:
-        """The call uses what it claimed, before the store knows: nobody is given it again."""
+    def spend(self, call: Claimant) -> None:
+        """Use up the claim before the store knows of it, so that no other call gets the same."""
         if call.claim is None:
             return
         same, n = call.claim
@@ -65,8 +81,8 @@ class InFlightCalls:
         while len(self._issued) > _REMEMBERED:
             self._issued.popitem(last=False)
 
-    def twin(self, call: Call) -> str | None:
-        """The key of a call under way here that is this very one, by its native id."""
+    def twin(self, call: Claimant) -> str | None:
+        """The key of a call under way here with the same native id, principal and tenant."""
         ctx = call.ctx
         mine = (ctx.call_id, ctx.principal, ctx.tenant)
         same = (call.run_id, call.spec.name, call.raw_digest)
@@ -75,7 +91,7 @@ class InFlightCalls:
                 return other.call_key
         return None
 
-    def release(self, call: Call) -> None:
+    def release(self, call: Claimant) -> None:
         """Free the identity that the call claimed, if it did."""
         if call.claim is None:
             return
@@ -88,7 +104,7 @@ class InFlightCalls:
                 del self._claimed[same]
 
     def enter(self, call_key: str) -> None:
-        """The call is under way here, until `leave`."""
+        """Mark the call as under way here, until `leave`."""
         self._running[call_key] = Future()
 
     def leave(self, call_key: str | None) -> None:
@@ -108,42 +124,34 @@ class InFlightCalls:
         return scope_and_label in self._tainted
 
     def remember_label(self, scope_and_label: str) -> None:
-        """The label is durable."""
+        """Remember that the label is durable."""
         self._tainted[scope_and_label] = None
         while len(self._tainted) > _REMEMBERED:
             self._tainted.popitem(last=False)
 
     def lose(self, outcome: Outcome) -> None:
         """Keep an outcome that could not be written; later writes wait for it."""
-        self._lost.append(outcome)
-
-    @property
-    def has_lost(self) -> bool:
-        """Whether an outcome waits to be written."""
-        return bool(self._lost)
+        self.lost.append(outcome)
 
     async def settle_lost(self) -> None:
         """Write what could not be written before; `ToolError` where it still fails."""
-        while self._lost:
-            outcome = self._lost[0]
+        while self.lost:
+            outcome = self.lost[0]
             try:
-                await self._store.write(_ending(outcome))
+                await self._store.write(partial(_ending, outcome=outcome))
             except StoreError as exc:
                 raise ToolError(
                     f"writes are refused: the outcome of {outcome.call_key} is not recorded ({exc})"
                 ) from exc
             # Another call may have written it meanwhile.
-            if self._lost and self._lost[0] is outcome:
-                del self._lost[0]
+            if self.lost and self.lost[0] is outcome:
+                del self.lost[0]
 
 
-def _ending(outcome: Outcome) -> Callable[[Transaction], Any]:
-    def op(tx: Transaction) -> None:
-        end_call(tx, outcome)
-        # A turn may have been parked because nobody knew how the call ended.
-        waits.wake(tx, outcome.call_key)
-
-    return op
+def _ending(tx: Transaction, outcome: Outcome) -> None:
+    end_call(tx, outcome)
+    # A turn may be parked because the outcome of the call was unknown.
+    waits.wake(tx, outcome.call_key)
 
 
 _known: WeakKeyDictionary[Any, InFlightCalls] = WeakKeyDictionary()

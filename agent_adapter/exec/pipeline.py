@@ -1,4 +1,7 @@
-"""Steps 7 to 10 of a call: begin, run, guard and record."""
+"""The steps of a call, in order: replay → approve → begin → run → guard → end.
+
+`stages.py` holds what comes before them: limits → validate → guard → attributes → ask.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,12 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.events import CallReplayed
 from agent_adapter.core.injecting import injected_values
-from agent_adapter.exec import hooks, record, replay, run, taint
-from agent_adapter.exec.approval import decide as approval
+from agent_adapter.exec import cache, hooks, record, replay, run, stages, taint
+from agent_adapter.exec.approval import decide
 from agent_adapter.exec.call import Call
-from agent_adapter.exec.plan import Plan
 from agent_adapter.exec.replay import Recorded
 
-__all__ = ["perform", "replayed"]
+__all__ = ["run_call"]
 
 log = logging.getLogger(__name__)
 
@@ -31,68 +33,83 @@ _WHY_AGAIN = {
 }
 
 
-async def perform(call: Call, plan: Plan) -> Any:
-    """The call's value, recorded; injected parameters are resolved before the intent."""
-    if not call.spec.injected:
-        return await _begin_and_run(call, plan)
-    if plan.contexts is not None:
-        call.injected = dict.fromkeys(plan.contexts, call.ctx)
-        return await _begin_and_run(call, plan)
-    provided = injected_values(call.spec.injected, call.ctx)
+async def run_call(call: Call) -> Any:
+    """The call's value, recorded.
+
+    The order is a security property: it is written down here and in `stages`, and nowhere
+    configured. A recorded outcome is handed out before anybody is asked; an approval is taken in
+    the transaction that writes the intent; a result is handed out when its outcome is durable.
+    """
+    spec, ctx, plan = call.spec, call.ctx, call.plan
+    if call.values is None:
+        await stages.prepare(call, call.given)
+    if call.asked or plan.looks_up or ctx.attempt > 1 or ctx.reexecutes:
+        found = await replay.find(call)
+        if found is not None:
+            return _replayed(call, found)
+    if call.asked:
+        await decide.approve(call, call.asked)
+    elif ctx.approval is not None and call.decision is None:
+        await decide.apply_decision(call)
+    if spec.cache is not None:
+        return await cache.shared(call, spec.cache, lambda: _execute(call))
+    return await _execute(call)
+
+
+async def _execute(call: Call) -> Any:
+    """Begin, run, guard and end; injected parameters are resolved before the intent."""
+    injected, contexts = call.spec.injected, call.plan.contexts
+    if not injected:
+        return await _begin_and_run(call)
+    if contexts is not None:
+        call.injected = dict.fromkeys(contexts, call.ctx)
+        return await _begin_and_run(call)
+    provided = injected_values(injected, call.ctx)
     call.injected = await _provided(call, provided)
     try:
-        return await _begin_and_run(call, plan)
+        return await _begin_and_run(call)
     finally:
         await _torn_down(provided)
 
 
-def replayed(call: Call, found: Recorded) -> Any:
-    """The recorded value, with word of it to whoever watches."""
-    ctx = call.ctx
-    ids = (call.spec.name, ctx.call_id, ctx.run_id, found.row["call_key"])
-    call.executor.watchers.emit(CallReplayed(*ids))
-    if call.scope is not None and call.scope.replayed is not None:
-        call.scope.replayed(call, found.row["call_key"], found.value)
-    return found.value
-
-
-async def _begin_and_run(call: Call, plan: Plan) -> Any:
-    if plan.begins or call.take is not None or call.limits is not None:
+async def _begin_and_run(call: Call) -> Any:
+    if call.plan.begins or call.take is not None or call.limits is not None:
         found = await _begin(call)
-        return await _run_begun(call, plan) if found is None else replayed(call, found)
-    return await _run_unbegun(call, plan)
+        return await _run_begun(call) if found is None else _replayed(call, found)
+    return await _run_unbegun(call)
 
 
 async def _begin(call: Call) -> Recorded | None:
     """The intent is durable, or the recorded end of an earlier begin is here, or it raises."""
-    in_flight = call.executor.in_flight
+    runtime = call.runtime
     if call.spec.effects == "write":
-        await in_flight.settle_lost()
-        call.executor.warn_of_memory()
+        await runtime.in_flight.settle_lost()
+        if runtime.store_undecided:
+            runtime.warn_of_memory()
     begun = await record.begin(call)
     while begun.state in _WHY_AGAIN:
         call.earlier = (begun.row,) if begun.row is not None else begun.rows
         await replay.renew(call)
-        await approval.agree_to_repeat(call, _WHY_AGAIN[begun.state])
+        await decide.agree_to_repeat(call, _WHY_AGAIN[begun.state])
         begun = await record.begin(call)
     if begun.state == "started":
         call.call_key, call.n = begun.call_key, begun.n
         call.ctx.idempotency_key = begun.call_key
-        in_flight.enter(begun.call_key)
+        runtime.in_flight.enter(begun.call_key)
         return None
     if begun.row is not None:
         return await replay.settle(call, begun)
     raise replay.refused(call, begun)
 
 
-async def _run_begun(call: Call, plan: Plan) -> Any:
-    """A call whose intent is durable: whatever happens, its outcome is told."""
+async def _run_begun(call: Call) -> Any:
+    """A call whose intent is durable: its outcome is recorded whatever happens."""
     value: Any = None
     error: BaseException | None = None
     try:
         late = record.late(call)
-        value = await (_marked(call, late) if plan.marks else run.function(call, late))
-        value = await _released(call, plan, value)
+        value = await (_marked(call, late) if call.plan.marks else run.function(call, late))
+        value = await _guarded(call, value)
     except Exception as exc:
         error = exc
     except BaseException as exc:
@@ -104,18 +121,19 @@ async def _run_begun(call: Call, plan: Plan) -> Any:
     return value
 
 
-async def _run_unbegun(call: Call, plan: Plan) -> Any:
+async def _run_unbegun(call: Call) -> Any:
     """A read or idempotent call: recorded in the background, once it has ended."""
+    plan = call.plan
     if call.call_key is not None:
         call.ctx.idempotency_key = call.call_key
-        call.executor.in_flight.spend(call)
-        call.executor.in_flight.enter(call.call_key)
+        call.runtime.in_flight.spend(call)
+        call.runtime.in_flight.enter(call.call_key)
     # Scalars cannot be changed by the tool, so their record is built when it is written.
     intent = None if plan.flat else call.intent()
     try:
         value = await (_marked(call) if plan.marks else run.function(call))
         if plan.after or plan.marks or call.scope is not None:
-            value = await _released(call, plan, value)
+            value = await _guarded(call, value)
     except BaseException as exc:
         record.post_read(call, intent or call.intent(), record.outcome_of(call, error=exc))
         raise
@@ -127,7 +145,7 @@ async def _run_unbegun(call: Call, plan: Plan) -> Any:
 
 
 async def _marked(call: Call, late: run.Late | None = None) -> Any:
-    """What an untrusted function gives; what it says where it fails is read by the model too."""
+    """The value of an untrusted function; the text of its error taints the run, too."""
     try:
         return await run.function(call, late)
     except ToolError as exc:
@@ -136,18 +154,31 @@ async def _marked(call: Call, late: run.Late | None = None) -> Any:
         raise
 
 
-async def _released(call: Call, plan: Plan, value: Any) -> Any:
+async def _guarded(call: Call, value: Any) -> Any:
     """The value as it may be handed out; from here on the call is done."""
     call.done = True
+    plan, scope = call.plan, call.scope
     if plan.marks:
         await taint.mark(call)
-    guards = plan.after + tuple(guard.after for guard in call.guards)
+    guards = plan.after
+    if scope is not None and scope.guards and call.parent is None:
+        guards += tuple(guard.after for guard in scope.guards)
     if not guards:
         return value
     try:
         return await hooks.after(call, guards, value)
     except GuardrailBlocked as exc:
         raise record.withheld(exc) from exc
+
+
+def _replayed(call: Call, found: Recorded) -> Any:
+    """The recorded value; subscribers and the run scope are told."""
+    key, scope = found.row["call_key"], call.scope
+    ids = (call.spec.name, call.ctx.call_id, call.run_id, key)
+    call.runtime.events.emit(CallReplayed(*ids))
+    if scope is not None and scope.replayed is not None:
+        scope.replayed(call, key, found.value)
+    return found.value
 
 
 async def _provided(call: Call, provided: Any) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""Steps 7 and 10: the intent before the function, the outcome after it."""
+"""The facts that the store gets: the intent before the function, the outcome after it."""
 
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any, Literal
 
 from agent_adapter.core.canonical import digest
@@ -19,7 +20,6 @@ from agent_adapter.exec.call import Call
 from agent_adapter.exec.in_flight import InFlightCalls
 from agent_adapter.exec.run import NOT_THE_AUTHORS
 from agent_adapter.store import approvals
-from agent_adapter.store.approvals import Refusal, Take
 from agent_adapter.store.base import Operation, Transaction
 from agent_adapter.store.calls import begin_call, end_call, late_outcome, record_call
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
@@ -41,14 +41,14 @@ Ending = Literal["ok", "no-effect", "unknown", "aborted", "failed"]
 
 async def begin(call: Call) -> Begun:
     """Write the intent, take the approval and reserve the limits, all at once."""
-    intent = call.intent()
-    if call.take is None and call.once_key is None and not call.matched:
+    intent, take = call.intent(), call.take
+    if take is None and call.once_key is None and not call.matched:
         # Only a record or an earlier begin binds an identity; otherwise the store gives the next.
-        intent = dataclasses.replace(intent, call_key=None, n=None)
-    take = call.take
+        intent.call_key = intent.n = None
     if take is not None and call.records is not None:
-        # Two stores have no transaction in common: a crash in between loses the yes, never a write.
-        refusal = await call.records.write(_taking(take))
+        # Two stores have no transaction in common: a crash in between loses the approval, never
+        # a write.
+        refusal = await call.records.write(partial(approvals.take, use=take))
         if refusal is not None:
             return Begun(state="refused", reason=refusal.reason, refusal=refusal)
         take = None
@@ -62,7 +62,7 @@ async def begin(call: Call) -> Begun:
         return begun[0]
 
     try:
-        return await call.executor.store.write(op)
+        return await call.runtime.store.write(op)
     except BaseException:
         # The caller leaves, the operation goes on: what it began was never entered.
         _post(call, lambda tx: _abandon(tx, begun, intent))
@@ -85,14 +85,10 @@ def _abandon(tx: Transaction, begun: list[Begun], intent: Intent) -> None:
 def _post(call: Call, op: Operation[Any]) -> bool:
     """Queue `op` where another error passes through; whether the store took it."""
     try:
-        call.executor.store.post(op)
+        call.runtime.store.post(op)
     except StoreError:
         return False
     return True
-
-
-def _taking(take: Take) -> Operation[Refusal | None]:
-    return lambda tx: approvals.take(tx, take)
 
 
 def ending_of(call: Call, error: BaseException | None) -> Ending:
@@ -114,7 +110,7 @@ def ending_of(call: Call, error: BaseException | None) -> Ending:
 
 def outcome_of(call: Call, value: Any = None, error: BaseException | None = None) -> Outcome:
     """The outcome as the store keeps it."""
-    tag, data = ("", None) if error is not None else call.spec.encode_result(value)
+    tag, data = ("", None) if error is not None else call.spec.result.encode(value)
     kind = text = None
     if isinstance(error, AgentAdapterError):
         kind, text = error.kind, str(error)
@@ -140,9 +136,9 @@ def outcome_of(call: Call, value: Any = None, error: BaseException | None = None
 async def end(call: Call, outcome: Outcome, value: Any = None) -> None:
     """Return when the outcome is durable; `ToolInDoubt` when it cannot be made so."""
     try:
-        await call.executor.store.write(lambda tx: end_call(tx, outcome))
+        await call.runtime.store.write(partial(end_call, outcome=outcome))
     except StoreError as exc:
-        call.executor.in_flight.lose(outcome)
+        call.runtime.in_flight.lose(outcome)
         raise ToolInDoubt(
             f"{call.spec.name} ran, but its outcome is not recorded: do not repeat it",
             call_key=call.call_key,
@@ -151,26 +147,26 @@ async def end(call: Call, outcome: Outcome, value: Any = None) -> None:
 
 
 def post_end(call: Call, outcome: Outcome) -> None:
-    """Tell the ledger without waiting: the caller is being cancelled, and that passes through."""
-    if not _post(call, lambda tx: end_call(tx, outcome)):
-        call.executor.in_flight.lose(outcome)
+    """Queue the outcome: the caller is being cancelled, and waiting would hold that up."""
+    if not _post(call, partial(end_call, outcome=outcome)):
+        call.runtime.in_flight.lose(outcome)
 
 
 class FlatRead:
     """A call of scalars that has ended well, kept small until it is written.
 
-    It is called with the transaction. Nothing in it refers to the call, so that thousands that
-    wait cost the garbage collector little.
+    It is called with the transaction. Nothing in it refers to the call, so that thousands of
+    them in the queue cost the garbage collector little.
     """
 
     __slots__ = ("_data", "_given", "_ids", "_in_flight", "_names", "_spec", "_tag", "_values")
 
     def __init__(self, call: Call, tag: str, data: bytes) -> None:
         ctx = call.ctx
-        self._in_flight = call.executor.in_flight
+        self._in_flight = call.runtime.in_flight
         self._spec = call.spec
         self._given = dict(call.given)
-        self._values = call.bound
+        self._values = call.values or {}
         self._names = (call.call_key, ctx.run_id, ctx.thread_id, ctx.principal, ctx.tenant)
         parent = call.parent.key() if call.parent is not None else None
         self._ids = (ctx.call_id, ctx.attempt, call.n, call.cost, parent)
@@ -206,7 +202,7 @@ class FlatRead:
 
 def post_flat_read(call: Call, value: Any) -> None:
     """Record a call of scalars that has ended well, in the background."""
-    call.executor.store.post(FlatRead(call, *call.spec.encode_result(value)))
+    call.runtime.store.post(FlatRead(call, *call.spec.result.encode(value)))
 
 
 def post_read(call: Call, intent: Intent, outcome: Outcome) -> None:
@@ -214,8 +210,8 @@ def post_read(call: Call, intent: Intent, outcome: Outcome) -> None:
     if intent.call_key != call.call_key:
         # The tool started a run of its own, which is named after this call.
         intent = dataclasses.replace(intent, call_key=call.call_key, n=call.n)
-    begun, in_flight = intent, call.executor.in_flight
-    call.executor.store.post(
+    begun, in_flight = intent, call.runtime.in_flight
+    call.runtime.store.post(
         lambda tx: record_call(tx, begun, outcome, above=_held(in_flight, begun))
     )
 
@@ -226,8 +222,8 @@ def post_shared(call: Call, tag: str, data: bytes) -> None:
     outcome = Outcome(
         call_key="", run_id=call.run_id, ending="ok", tag=tag, result=data, facts={"shared": True}
     )
-    in_flight = call.executor.in_flight
-    call.executor.store.post(
+    in_flight = call.runtime.in_flight
+    call.runtime.store.post(
         lambda tx: record_call(tx, intent, outcome, above=_held(in_flight, intent))
     )
 
@@ -243,7 +239,7 @@ def late(call: Call) -> Any:
         outcome = outcome_of(call, value, error)
         _post(call, lambda tx: late_outcome(tx, outcome))
         ids = (call.spec.name, call.ctx.call_id, call.run_id, call.call_key)
-        call.executor.watchers.emit(LateOutcome(*ids, outcome.ending))
+        call.runtime.events.emit(LateOutcome(*ids, outcome.ending))
 
     return report
 

@@ -1,8 +1,9 @@
-"""Step 4: whether this call was begun before, and what follows from that."""
+"""Replay: whether this call was begun before, and what follows from that."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from agent_adapter.core.errors import (
@@ -19,10 +20,10 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.call import Call
-from agent_adapter.store import ledger
-from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store import ledger, taint
+from agent_adapter.store.base import Operation, Row, Transaction
 from agent_adapter.store.identity import issue_again, look_up
-from agent_adapter.store.intents import Begun
+from agent_adapter.store.intents import Begun, Intent
 
 __all__ = ["Recorded", "find", "name", "refused", "renew", "settle"]
 
@@ -45,19 +46,20 @@ async def find(call: Call) -> Recorded | None:
     """The recorded end of this call, or `None` with its identity claimed for a run."""
     if call.call_key is not None:
         return None  # its gate has looked already
-    intent = call.intent()
-    store = call.executor.store
-    if call.ctx.reexecutes and call.spec.effects != "write":
+    ctx, runtime = call.ctx, call.runtime
+    if ctx.reexecutes and call.spec.effects != "write":
         # It has no row yet, but it may be under way.
-        twin = call.executor.in_flight.twin(call)
+        twin = runtime.in_flight.twin(call)
         if twin is not None:
-            await call.executor.in_flight.ended(twin)
-    if call.ctx.attempt > 1 or call.ctx.reexecutes:
-        begun = await store.write(lambda tx: issue_again(tx, intent))
+            await runtime.in_flight.ended(twin)
+    if ctx.attempt > 1 or ctx.reexecutes:
+        begun, labels = await runtime.store.write(_look_up(call, issue_again))
     else:
-        begun = await store.read(lambda tx: look_up(tx, intent))
+        begun, labels = await runtime.store.read(_look_up(call, look_up))
+    if labels is not None:
+        call.labels = labels
     if begun.state == "new":
-        call.executor.in_flight.claim(call, begun.n)
+        runtime.in_flight.claim(call, begun.n)
         if call.asked:
             call.earlier = begun.rows  # one question then shows them, too
         return None
@@ -70,27 +72,43 @@ async def find(call: Call) -> Recorded | None:
     return found
 
 
-async def name(call: Call) -> None:
-    """Give a read that starts a run of its own the identity that the run is named after.
+def _look_up(
+    call: Call, find_in: Callable[[Transaction, Intent], Begun]
+) -> Operation[tuple[Begun, tuple[str, ...] | None]]:
+    """Identity and, for a call that a person will see, labels: both in one snapshot."""
+    intent = call.intent()
+    wanted = call.asked and call.labels is None and call.decision is None
+    scopes = call.scopes() if wanted and call.ctx.approval is None else None
 
-    What was recorded in the background is counted first: at the next attempt it is the same call.
-    """
-    store = call.executor.store
+    def op(tx: Transaction) -> tuple[Begun, tuple[str, ...] | None]:
+        begun = find_in(tx, intent)
+        if scopes is None or begun.state not in ("new", "again"):
+            return begun, None
+        return begun, taint.labels(tx, scopes)
+
+    return op
+
+
+async def name(call: Call) -> None:
+    """Give a read that starts a run of its own the identity that the run is named after."""
+    store = call.runtime.store
+    # Reads are recorded in the background: without the flush the ordinal would not count them,
+    # and the next attempt would name another run.
     await store.flush()
     intent = call.intent()
     begun = await store.read(lambda tx: look_up(tx, intent))
     if call.call_key is None:
-        call.executor.in_flight.claim(call, begun.n)
+        call.runtime.in_flight.claim(call, begun.n)
 
 
 async def renew(call: Call) -> None:
     """Give a call that would add to `call.earlier` an identity of its own to ask under."""
-    in_flight = call.executor.in_flight
+    in_flight = call.runtime.in_flight
     in_flight.release(call)
-    call.call_key = call.n = None
+    call.call_key = call.n = call.labels = None
     seen = call.accepted | {row["call_key"] for row in call.earlier}
     intent = dataclasses.replace(call.intent(), accepted=seen)
-    begun = await call.executor.store.read(lambda tx: look_up(tx, intent))
+    begun = await call.runtime.store.read(lambda tx: look_up(tx, intent))
     in_flight.claim(call, begun.n)
 
 
@@ -100,16 +118,7 @@ async def settle(call: Call, begun: Begun) -> Recorded | None:
     if row is None:
         return None
     if begun.state == "running":
-        await call.executor.in_flight.ended(begun.call_key)
-        await call.executor.store.flush()  # the end of a cancelled call is only queued
-        row = await call.executor.store.read(lambda tx: tx.get("calls", begun.call_key))
-        if row is None or row["state"] == "open":
-            raise ToolInFlight(f"{call.spec.name} is under way; wait for it")
-        if row["ending"] == "aborted":
-            raise ToolInFlight(f"{call.spec.name} was stopped before it began; call it again")
-        if row["ending"] == "unknown":
-            raise doubt(call.spec, row)
-        return await recorded(call, row)
+        return await recorded(call, await _ended_here(call, begun.call_key))
     if begun.state == "in-flight":
         raise ToolInFlight(f"{call.spec.name} is under way in another process; wait for it")
     if begun.state == "in-doubt":
@@ -120,8 +129,22 @@ async def settle(call: Call, begun: Begun) -> Recorded | None:
     return await recorded(call, row)
 
 
+async def _ended_here(call: Call, call_key: str) -> Row:
+    """The row of a call under way in this process, once it has ended."""
+    await call.runtime.in_flight.ended(call_key)
+    await call.runtime.store.flush()  # the end of a cancelled call is only queued
+    row = await call.runtime.store.read(lambda tx: tx.get("calls", call_key))
+    if row is None or row["state"] == "open":
+        raise ToolInFlight(f"{call.spec.name} is under way; wait for it")
+    if row["ending"] == "aborted":
+        raise ToolInFlight(f"{call.spec.name} was stopped before it began; call it again")
+    if row["ending"] == "unknown":
+        raise doubt(call.spec, row)
+    return row
+
+
 def doubt(spec: ToolSpec, row: Row) -> ToolInDoubt:
-    """A write whose effect nobody knows."""
+    """The error for a write with unknown outcome."""
     return ToolInDoubt(
         f"{spec.name} was begun before and nobody knows whether it happened: it is not repeated; "
         f"see what it did, then run `agent-adapter ledger resolve {row['call_key']}`",
@@ -156,7 +179,7 @@ async def recorded(call: Call, row: Row) -> Recorded:
         error = _ERRORS.get(kind, ToolError)(row["error_text"] or f"{call.spec.name} failed")
         error.kind = kind  # type: ignore[misc]  # a kind that the tool's author made
         raise error
-    kept = await call.executor.store.read(_payload_of(row["result"]))
+    kept = await call.runtime.store.read(_payload_of(row["result"]))
     if kept is None:
         raise ToolInDoubt(
             f"{call.spec.name} was done; its result is no longer kept", call_key=row["call_key"]
@@ -166,7 +189,7 @@ async def recorded(call: Call, row: Row) -> Recorded:
         raise ToolInDoubt(
             f"{call.spec.name} was done; its result could not be kept", call_key=row["call_key"]
         )
-    return Recorded(call.spec.decode_result(tag.decode(), data), row)
+    return Recorded(call.spec.result.decode(tag.decode(), data), row)
 
 
 def _payload_of(id: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""Step 8: the function itself, with its time-out, retries and worker thread."""
+"""The function itself, with its time-out, retries and worker thread."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ Late = Callable[[Any, BaseException | None], None]
 async def function(call: Call, late: Late | None = None) -> Any:
     """What the tool returns; every other end is an error of this library or passes through.
 
-    `late` is told what a sync function did after its
-    caller had given up.
+    `late` is called with what a sync function did after its caller had given up.
     """
     token = current_scope.set(call)
     try:
@@ -69,7 +68,7 @@ async def _once(call: Call, late: Late | None) -> Any:
 
 async def _enter(call: Call, late: Late | None) -> Any:
     spec = call.spec
-    bound = call.bound
+    bound = call.values or {}
     if spec.retries is not None:
         # What one try does to its arguments must not reach the next.
         bound = copy.deepcopy(bound)

@@ -1,4 +1,4 @@
-"""What surrounds a call: the tool that started it, or a run scope."""
+"""What surrounds a call: a run scope, or the call whose tool makes it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,50 @@ import hashlib
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import AgentAdapterError, ApprovalPending, ToolInDoubt
+from agent_adapter.core.ports import HookCall
 from agent_adapter.core.types import RunLimits
 
-if TYPE_CHECKING:
-    from agent_adapter.exec.call import Call
+__all__ = [
+    "PlacedCall",
+    "RunScope",
+    "Surroundings",
+    "current_run_scope",
+    "current_scope",
+    "notice",
+    "sub_run_id",
+]
+    "PlacedCall",
+    "RunScope",
+    "Surroundings",
+    "current_run_scope",
+    "current_scope",
+    "notice",
+    "sub_run_id",
+]
 
-__all__ = ["RunScope", "current_scope", "notice", "scope_of", "sub_run_id"]
+
+class PlacedCall(Protocol):
+    """The parts of a new call that a run scope fills in."""
+
+    ctx: ToolContext
+    scope: RunScope | None
+    limits: RunLimits | None
+
+
+class Surroundings(Protocol):
+    """What a new call may find around it."""
+
+    def run_scope(self) -> RunScope | None:
+        """The innermost run scope, also from inside a tool that runs in it."""
+        ...
+
+    def place(self, call: Any) -> None:
+        """Give a new call its run, and what it inherits."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +58,8 @@ class RunScope:
 
     With `overrides` all calls do, whatever run they bring; native ids then go to `ctx.extras`.
     `extras` are added to each context, `guards` are hooks (`after(call, result)`) that every result
-    passes, `blocked` collects the `ApprovalPending` and `ToolInDoubt` that calls met, `replayed` is
-    told of each call that was answered with a recorded outcome: call, `call_key` and value.
+    passes, `blocked` collects the `ApprovalPending` and `ToolInDoubt` errors of the calls.
+    `replayed` is called for each call that gets a recorded outcome: call, `call_key` and value.
     """
 
     run_id: str
@@ -37,26 +72,48 @@ class RunScope:
     extras: Mapping[str, Any] = field(default_factory=dict)
     guards: tuple[Any, ...] = ()
     blocked: list[AgentAdapterError] = field(default_factory=list)
-    replayed: Callable[[Call, str, Any], None] | None = None
+    replayed: Callable[[HookCall, str, Any], None] | None = None
+
+    def run_scope(self) -> RunScope:
+        """This scope."""
+        return self
+
+    def place(self, call: PlacedCall) -> None:
+        """Give the call this run, unless it brings one of its own."""
+        ctx = call.ctx
+        call.scope = self
+        if ctx.run_id is not None and self.overrides:
+            native = {"native_run_id": ctx.run_id, "native_thread_id": ctx.thread_id}
+            ctx.extras.update(native)
+            ctx.run_id = ctx.thread_id = None
+        if ctx.run_id is None:
+            ctx.run_id = self.run_id
+            ctx.attempt = max(ctx.attempt, self.attempt)
+        ctx.extras.update(self.extras)
+        ctx.thread_id = ctx.thread_id or self.thread_id
+        ctx.principal = ctx.principal or self.principal
+        ctx.tenant = ctx.tenant or self.tenant
+        call.limits = self.limits or call.limits
 
 
-current_scope: ContextVar[Call | RunScope | None] = ContextVar("agent_adapter_around", default=None)
-"""The innermost of both; tasks and worker threads started inside inherit it."""
+current_scope: ContextVar[Surroundings | None] = ContextVar("agent_adapter_scope", default=None)
+"""The innermost surroundings; tasks and worker threads started inside inherit them."""
 
 
-def scope_of(around: Call | RunScope | None) -> RunScope | None:
-    """The run scope around, also from inside a tool that runs in it."""
-    return around if around is None or isinstance(around, RunScope) else around.scope
+def current_run_scope() -> RunScope | None:
+    """The innermost run scope."""
+    around = current_scope.get()
+    return around.run_scope() if around is not None else None
 
 
 def notice(error: BaseException) -> None:
-    """Tell the scope around that a call waits for a person."""
+    """Tell the run scope around that a call waits for a person."""
     if isinstance(error, (ApprovalPending, ToolInDoubt)):
-        scope = scope_of(current_scope.get())
+        scope = current_run_scope()
         if scope is not None:
             scope.blocked.append(error)
 
 
 def sub_run_id(call_key: str) -> str:
-    """The run that a tool starts: the same again when its call is run again."""
+    """The run that a tool's own calls belong to: the same again when its call runs again."""
     return "run_" + hashlib.sha256(call_key.encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Taint: what a run has read that somebody else wrote, durable before the result is released."""
+"""Taint: labels for untrusted text that a run has read, durable before the result is released."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ __all__ = ["labels", "mark"]
 
 
 async def labels(call: Call) -> tuple[str, ...]:
-    """The labels of the call's run and thread."""
-    scopes = call.scopes()
-    return await call.executor.store.read(lambda tx: taint.labels(tx, scopes))
+    """The labels of the call's run and thread, read once per question."""
+    if call.labels is None:
+        scopes = call.scopes()
+        call.labels = await call.runtime.store.read(lambda tx: taint.labels(tx, scopes))
+    return call.labels
 
 
 async def mark(call: Call, label: str | None = None) -> None:
     """Label the run and the thread with the untrusted tool they have read."""
     scopes = call.scopes()
     name = label or f"{call.spec.name} ({call.ctx.call_id})"
-    in_flight = call.executor.in_flight
+    in_flight = call.runtime.in_flight
     known = f"{scopes}{call.spec.name if label is None else label}"
     if in_flight.knows_label(known):
         return
-    await call.executor.store.write(lambda tx: taint.mark(tx, scopes, name))
-    # Only now: another call must not be released on a label that is not durable yet.
+    await call.runtime.store.write(lambda tx: taint.mark(tx, scopes, name))
+    call.labels = None
+    # Only after the write: no other call may be released on a label that is not durable yet.
     in_flight.remember_label(known)

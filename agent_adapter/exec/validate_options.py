@@ -1,4 +1,4 @@
-"""What an `Executor` is made of, checked when it is made rather than at its first call."""
+"""The arguments of `Executor`, checked when it is made rather than at its first call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["validate_options"]
 
 
 def validate_options(registry: Any, approval: Any, store: Any, limits: Any, hooks: Any) -> None:
-    """Nothing where each part can do its work; `TypeError` with the fix where one cannot."""
+    """Raises nothing if every part is valid, otherwise a `TypeError` that says the fix."""
     if registry is not None and not callable(getattr(registry, "get", None)):
         raise _wrong("registry", "a ToolRegistry", registry, "put the tools into one")
     if approval is not None and not callable(getattr(approval, "request", None)):

@@ -25,10 +25,10 @@ from agent_adapter.core.inject import Secret
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import ledger
-from agent_adapter.exec.approval import decide
+from agent_adapter.exec.approval import confirm
+from agent_adapter.exec.approval.grants import ApprovalToken, IssuedTokens
 from agent_adapter.exec.approval.ports.callback import CallbackApproval
 from agent_adapter.exec.approval.request import visible
-from agent_adapter.exec.approval.tokens import ApprovalToken, TokenBook
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
 from tests.exec.shop import ARGS, NO, YES, Till, in_run, rows, turns, until
@@ -127,7 +127,7 @@ async def test_only_false_skips_asking(memory: Any, rule: Any, asks: bool) -> No
 
 async def test_a_slow_rule_asks(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has its time and no more."""
-    monkeypatch.setattr(decide, "CONFIRM_SECONDS", 0.01)
+    monkeypatch.setattr(confirm, "CONFIRM_SECONDS", 0.01)
 
     async def slow(args: Any, ctx: Any) -> bool:
         await asyncio.Event().wait()
@@ -552,7 +552,7 @@ async def test_a_dropped_grant_is_forgotten(memory: Any) -> None:
     executor, till = Executor(store=memory), Till(confirm=True)
     grant = await Gate(executor, FakeApproval(YES)).ask(till.spec, ARGS, in_run(call_id="c"))
     grant.drop()
-    assert len(executor.tokens) == 0 and executor.in_flight._claimed == {}
+    assert len(executor.tokens) == 0 and executor.runtime.in_flight._claimed == {}
     with pytest.raises(ApprovalDenied):
         await executor.run_spec(till.spec, ARGS, in_run(call_id="c", approval=grant.token))
 
@@ -570,17 +570,17 @@ def test_a_token_is_never_serialised() -> None:
 async def test_a_token_expires(memory: Any) -> None:
     """After its time it is nothing, and its call's identity is free."""
     executor, till = Executor(store=memory), Till(confirm=True)
-    executor.tokens = TokenBook(seconds=-1)
+    executor.tokens = IssuedTokens(seconds=-1)
     grant = await Gate(executor, FakeApproval(YES)).ask(till.spec, ARGS, in_run(call_id="c"))
     with pytest.raises(ApprovalDenied):
         await executor.run_spec(till.spec, ARGS, in_run(call_id="c", approval=grant.token))
-    assert till.ran == [] and executor.in_flight._claimed == {}
+    assert till.ran == [] and executor.runtime.in_flight._claimed == {}
 
 
 async def test_the_token_book_is_bounded(memory: Any) -> None:
     """The oldest goes first."""
     executor, till = Executor(store=memory), Till(confirm=True)
-    executor.tokens = TokenBook(size=3)
+    executor.tokens = IssuedTokens(size=3)
     gate = Gate(executor, FakeApproval(YES))
     grants = [await gate.ask(till.spec, ARGS, in_run(call_id=f"c{n}")) for n in range(5)]
     assert len(executor.tokens) == 3
@@ -588,18 +588,52 @@ async def test_the_token_book_is_bounded(memory: Any) -> None:
     assert executor.tokens.take(grants[4].token) is not None
 
 
-@pytest.mark.parametrize("port", [FakeApproval(), FakeApproval(NO)])
-async def test_a_gate_over_a_plain_runner_denies_what_its_port_does_not_approve(port: Any) -> None:
-    """A port that raises denies there, too."""
+class Forwards:
+    """A wrapper that forwards `run_spec` alone."""
 
-    class Runner:
-        async def run_spec(
-            self, spec: Any, args: Any, ctx: Any = None, *, call_id: Any = None
-        ) -> Any:
-            return await spec.invoke(args, ctx)
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
 
-    with pytest.raises(ApprovalDenied):
-        await Gate(Runner(), port).ask(Till(confirm=True).spec, ARGS, in_run())
+    async def run_spec(self, spec: Any, args: Any, ctx: Any = None, *, call_id: Any = None) -> Any:
+        return await self.executor.run_spec(spec, args, ctx, call_id=call_id)
+
+
+class ForwardsAll(Forwards):
+    """A wrapper that forwards what a gate needs, too."""
+
+    async def prepare(self, spec: Any, args: Any, ctx: Any = None, *, call_id: Any = None) -> Any:
+        return await self.executor.prepare(spec, args, ctx, call_id=call_id)
+
+    async def issue(self, prepared: Any, port: Any, *, edits_allowed: bool = False) -> Any:
+        return await self.executor.issue(prepared, port, edits_allowed=edits_allowed)
+
+
+def test_i21_a_gate_refuses_a_runner_that_prepares_nothing(memory: Any) -> None:
+    """A person would be shown other arguments than those that run."""
+    with pytest.raises(TypeError, match="run_spec, prepare and issue, and Forwards lacks one"):
+        Gate(Forwards(Executor(store=memory)), FakeApproval(YES))  # type: ignore[arg-type]
+
+
+async def test_i21_a_gate_over_a_whole_wrapper_shows_what_runs(memory: Any) -> None:
+    """What the hooks made of the arguments is shown, and runs."""
+
+    class Fixed:
+        def before(self, call: Any) -> Any:
+            return {"order": "B2"}
+
+    till, port = Till(confirm=True), FakeApproval(YES)
+    runner = ForwardsAll(Executor(store=memory, hooks=[Fixed()]))
+    grant = await Gate(runner, port).ask(till.spec, ARGS, in_run(call_id="c"))
+    await runner.run_spec(till.spec, ARGS, in_run(call_id="c", approval=grant.token))
+    assert [request.arguments for request in port.requests] == [{"order": "B2"}]
+    assert till.ran == ["B2"]
+
+
+async def test_a_call_is_issued_by_the_executor_that_prepared_it(memory: Any) -> None:
+    """Another one's call has other hooks behind it."""
+    prepared = await Executor(store=memory).prepare(Till(confirm=True).spec, ARGS, in_run())
+    with pytest.raises(TypeError, match="`prepare` of this same executor"):
+        await Executor(store=memory).issue(prepared, FakeApproval(YES))
 
 
 # -- what the person sees --------------------------------------------------------------------

@@ -255,13 +255,13 @@ async def test_time_that_passes_between_check_and_use_counts(memory: Any, clock:
         def before(self, call: Any) -> None:
             clock.pass_(0)
 
-    original = desk.executor.in_flight.settle_lost
+    original = desk.executor.runtime.in_flight.settle_lost
 
     async def late() -> None:
         clock.pass_(601)
         await original()
 
-    desk.executor.in_flight.settle_lost = late  # type: ignore[method-assign]
+    desk.executor.runtime.in_flight.settle_lost = late  # type: ignore[method-assign]
     with pytest.raises(ApprovalExpired):
         await desk.charge()
     assert desk.till.ran == []

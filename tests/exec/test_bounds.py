@@ -10,8 +10,8 @@ import pytest
 
 from agent_adapter.core.errors import ApprovalDenied, ApprovalPending, ToolError, ToolFailed
 from agent_adapter.core.types import CachePolicy
-from agent_adapter.exec import executor as executor_module
 from agent_adapter.exec import in_flight as in_flight_module
+from agent_adapter.exec import runtime as runtime_module
 from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.anyio
 
 def left(executor: Executor) -> dict[str, int]:
     """How much the executor holds of calls that have ended."""
-    book = executor.in_flight
+    book = executor.runtime.in_flight
     return {
         "running": len(book._running),
         "claimed": len(book._claimed),
-        "lost": len(book._lost),
-        "asking": len(executor.asking),
-        "flights": len(executor.flights),
+        "lost": len(book.lost),
+        "asking": len(executor.runtime.asking),
+        "flights": len(executor.runtime.flights),
         "tokens": len(executor.tokens),
     }
 
@@ -95,7 +95,7 @@ async def test_issued_numbers_are_bounded(memory: Any, monkeypatch: pytest.Monke
     executor, till = Executor(store=memory), Till(effects="idempotent")
     for number in range(20):
         await executor.run_spec(till.spec, ARGS, in_run(f"r{number}"))
-    assert len(executor.in_flight._issued) <= 5
+    assert len(executor.runtime.in_flight._issued) <= 5
 
 
 async def test_labels_are_bounded(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,16 +104,16 @@ async def test_labels_are_bounded(memory: Any, monkeypatch: pytest.MonkeyPatch) 
     executor, till = Executor(store=memory), Till(effects="read", trust="untrusted")
     for number in range(20):
         await executor.run_spec(till.spec, ARGS, in_run(f"r{number}"))
-    assert len(executor.in_flight._tainted) <= 5
+    assert len(executor.runtime.in_flight._tainted) <= 5
 
 
 async def test_plans_are_bounded(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tools that are made for one call do not pile up."""
-    monkeypatch.setattr(executor_module, "_MOST_PLANS", 5)
+    monkeypatch.setattr(runtime_module, "_MOST_PLANS", 5)
     executor, till = Executor(store=memory), Till()
     for number in range(20):
         await executor.run_spec(till.spec.replace(version=str(number)), ARGS)
-    assert len(executor._plans) <= 5
+    assert len(executor.runtime.plans) <= 5
 
 
 async def test_the_memory_store_forgets_idle_runs_and_keeps_open_ones(

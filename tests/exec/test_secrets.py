@@ -17,7 +17,7 @@ from pydantic import BaseModel, SecretStr
 from agent_adapter.core.errors import ApprovalPending, ToolArgsInvalid, ToolError
 from agent_adapter.core.inject import Secret
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.exec import telemetry
+from agent_adapter.exec import events
 from agent_adapter.exec.approval.inbox import Inbox
 from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.executor import Executor
@@ -183,7 +183,7 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
 
 async def test_without_a_provider_nothing_is_traced() -> None:
     """And nothing is paid for it."""
-    assert telemetry.active() is False
+    assert events.traced() is False
 
 
 async def test_a_call_is_a_span_by_the_conventions(memory: Any, spans: Any) -> None:

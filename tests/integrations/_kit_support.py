@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
+from agent_adapter.core.types import ApprovalDecision, ApprovalRequest, Grant
 
 from ..fakes.approval import FakeApproval
 
@@ -49,13 +50,15 @@ class _HookCall:
     spec: ToolSpec
     arguments: dict[str, Any]
     ctx: ToolContext
+    asked: str | None = None
 
 
 class FakeRunner:
     """A runner that does the least a contract needs, and keeps what the bridge passed to it.
 
     It validates, calls hooks, asks, keeps the time-out and hides foreign exceptions. It takes the
-    arguments of `Executor`; the store and the limits are kept and not used.
+    arguments of `Executor`; the store and the limits are kept and not used. A gate's approval is
+    good for the next call of the same tool and call id.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class FakeRunner:
         self.limits = limits
         self.hooks = tuple(hooks)
         self.calls: list[RunnerCall] = []
+        self._issued: dict[object, _HookCall] = {}
 
     async def run_spec(
         self,
@@ -84,15 +88,61 @@ class FakeRunner:
     ) -> Any:
         """The tool's value, or an error of `agent_adapter.core.errors`."""
         self.calls.append(RunnerCall(spec=spec, args=args, ctx=ctx, call_id=call_id))
+        call = self._granted(spec, ctx)
+        if call is None:
+            call = await self._checked(spec, args, ctx, call_id)
+            await self._approve(call)
+        result = await _entered(call)
+        return await self._after(call, result)
+
+    async def prepare(
+        self,
+        spec: ToolSpec,
+        args: Mapping[str, Any],
+        ctx: ToolContext | None = None,
+        *,
+        call_id: str | None = None,
+    ) -> _HookCall:
+        """The call as it would run, and whether it must be asked about."""
+        call = await self._checked(spec, args, ctx, call_id)
+        call.asked = "the tool asks for confirmation" if await _must_ask(call) else ""
+        return call
+
+    async def issue(self, prepared: Any, port: Any, *, edits_allowed: bool = False) -> Grant:
+        """A grant for a prepared call, after `port` approved it where it must be asked."""
+        if not prepared.asked:
+            return Grant(needed=False)
+        decision = await _asked(port, prepared, edits_allowed=edits_allowed)
+        _apply(prepared, decision)
+        token = object()
+        self._issued[token] = prepared
+        return Grant(needed=True, token=token, decision=decision, forget=self._forget)
+
+    def _forget(self, token: object) -> None:
+        self._issued.pop(token, None)
+
+    def _granted(self, spec: ToolSpec, ctx: ToolContext | None) -> _HookCall | None:
+        token = None if ctx is None else ctx.approval
+        call = self._issued.pop(token, None) if type(token) is object else None
+        if call is None or ctx is None or call.spec is not spec or call.ctx.call_id != ctx.call_id:
+            return None
+        call.ctx = ctx
+        return call
+
+    async def _checked(
+        self,
+        spec: ToolSpec,
+        args: Mapping[str, Any],
+        ctx: ToolContext | None,
+        call_id: str | None,
+    ) -> _HookCall:
         ctx = ToolContext() if ctx is None else ctx
         ctx.call_id = call_id or ctx.call_id or f"call_fake_{len(self.calls)}"
         ctx.run_id = ctx.run_id or "run_fake"
         spec.validate(args)
         call = _HookCall(spec=spec, arguments=dict(args), ctx=ctx)
         await self._before(call)
-        await self._approve(call)
-        result = await _entered(call)
-        return await self._after(call, result)
+        return call
 
     async def _before(self, call: _HookCall) -> None:
         for hook in self.hooks:
@@ -112,27 +162,33 @@ class FakeRunner:
         if isinstance(given, ApprovalDecision) and call.ctx.bound_by:
             decision = given
         elif await _must_ask(call):
-            decision = await self._asked(call)
+            decision = await _asked(self.approval, call)
         else:
             return
-        if decision.is_pending:
-            raise ApprovalPending(decision.record_id or "apr_unknown", decision.expires_at)
-        if not decision.approved:
-            raise ApprovalDenied(decision.reason or "denied")
-        if decision.arguments is not None:
-            call.spec.validate(decision.arguments)
-            call.arguments = dict(decision.arguments)
+        _apply(call, decision)
 
-    async def _asked(self, call: _HookCall) -> ApprovalDecision:
-        if self.approval is None:
-            return ApprovalDecision.deny(reason="nobody can be asked")
-        try:
-            decision: ApprovalDecision = await self.approval.request(
-                request_for(call.spec, call.arguments, call.ctx)
-            )
-        except Exception:
-            return ApprovalDecision.deny(reason="the port failed")
-        return decision
+
+async def _asked(port: Any, call: _HookCall, *, edits_allowed: bool = True) -> ApprovalDecision:
+    if port is None:
+        return ApprovalDecision.deny(reason="nobody can be asked")
+    request = request_for(call.spec, call.arguments, call.ctx)
+    try:
+        decision: ApprovalDecision = await port.request(
+            dataclasses.replace(request, edits_allowed=edits_allowed)
+        )
+    except Exception:
+        return ApprovalDecision.deny(reason="the port failed")
+    return decision
+
+
+def _apply(call: _HookCall, decision: ApprovalDecision) -> None:
+    if decision.is_pending:
+        raise ApprovalPending(decision.record_id or "apr_unknown", decision.expires_at)
+    if not decision.approved:
+        raise ApprovalDenied(decision.reason or "denied")
+    if decision.arguments is not None:
+        call.spec.validate(decision.arguments)
+        call.arguments = dict(decision.arguments)
 
 
 async def _must_ask(call: _HookCall) -> bool:

@@ -14,14 +14,16 @@ from agent_adapter.core.errors import (
     ApprovalExpired,
     ApprovalPending,
 )
+from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.exec import replay
+from agent_adapter.exec import replay, stages
 from agent_adapter.exec.approval import decide
 from agent_adapter.exec.approval.ports.deferred import decision_of
 from agent_adapter.exec.approval.signing import same_arguments
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import has_mask
 from agent_adapter.exec.replay import Recorded
+from agent_adapter.exec.runtime import Runtime
 from agent_adapter.exec.scope import current_scope
 from agent_adapter.store import approvals
 from agent_adapter.store.base import Row, Transaction
@@ -29,51 +31,57 @@ from agent_adapter.store.identity import look_up
 
 if TYPE_CHECKING:
     from agent_adapter.exec.approval.signing import Signers
-    from agent_adapter.exec.executor import Executor
 
 __all__ = ["resumed"]
 
 
-async def resumed(executor: Executor, record_id: str, tenant: str) -> Call | Recorded:
-    """The call of that record, its answer accepted, or its recorded end where it ran already.
+async def resumed(
+    runtime: Runtime, registry: ToolRegistry | None, record_id: str, tenant: str
+) -> Call | Recorded:
+    """The call of that record with its answer accepted, or its recorded end if it ran already.
 
-    Raises what the record's state says.
+    Raises the error that the record's state stands for.
     """
-    records = getattr(executor.approval, "store", None) or executor.store
+    records = getattr(runtime.approval, "store", None) or runtime.store
     row = await records.read(_as_it_stands(record_id, tenant))
     if row is None:
         raise ApprovalDenied(f"no approval {record_id} in {records.url}")
     _refuse_undecided(row)
-    spec = executor.registry.get(row["tool"]) if executor.registry is not None else None
-    if spec is None:
+    if registry is None:
         raise AgentAdapterError("resume needs an Executor with the registry that has the tool")
-    if spec.fingerprint != row["fingerprint"]:
-        raise ApprovalDenied(f"{spec.name} has changed since approval {record_id} was asked for")
+    spec = registry.get(row["tool"])
     seen = json.loads(row["request"])
+    _refuse_changed(spec, row, seen)
+    call = _as_asked(runtime, spec, row, seen)
+    call.call_key, call.n = row["call_key"], seen["n"]
+    call.records = records if records is not runtime.store else None
+    call.asked = seen["reason"]
+    if row["state"] == "taken":
+        return await _ended(call, record_id)
+    await stages.prepare(call, call.given, guard=False, ask=False)
+    if call.digest != row["digest"]:
+        raise ApprovalDenied(f"the arguments of {record_id} no longer read as they were shown")
+    _refuse_unsigned(row, call)
+    await decide.accept(call, decision_of(row))
+    return call
+
+
+def _refuse_changed(spec: ToolSpec, row: Row, seen: dict[str, Any]) -> None:
+    """Raise `ApprovalDenied` if the record does not hold the whole call of today's tool."""
+    if spec.fingerprint != row["fingerprint"]:
+        raise ApprovalDenied(f"{spec.name} has changed since approval {row['id']} was asked for")
     if has_mask(seen.get("arguments")):
         raise ApprovalDenied(
             f"{spec.name} takes secrets, which the record does not hold: make the call again with "
             "the same arguments, and it will find its approval"
         )
     if row["payload"] is None:
-        raise ApprovalDenied(f"the run of approval {record_id} was erased")
-    call = _as_asked(executor, spec, row, seen)
-    call.call_key, call.n = row["call_key"], seen["n"]
-    call.records = records if records is not executor.store else None
-    call.asked = seen["reason"]
-    if row["state"] == "taken":
-        return await _ended(call, record_id)
-    call.values = spec.validate(call.given)
-    if call.digest != row["digest"]:
-        raise ApprovalDenied(f"the arguments of {record_id} no longer read as they were shown")
-    _refuse_unsigned(executor, row, call)
-    await decide.accept(call, decision_of(row))
-    return call
+        raise ApprovalDenied(f"the run of approval {row['id']} was erased")
 
 
-def _refuse_unsigned(executor: Executor, row: Row, call: Call) -> None:
-    """Where signed approvals are demanded: one that bears none, or shows another call."""
-    signers: Signers | None = getattr(executor.approval, "signers", None)
+def _refuse_unsigned(row: Row, call: Call) -> None:
+    """Where signatures are required: refuse a record without one, or that shows another call."""
+    signers: Signers | None = getattr(call.runtime.approval, "signers", None)
     if signers is None:
         return
     problem = signers.problem(row)
@@ -85,18 +93,18 @@ def _refuse_unsigned(executor: Executor, row: Row, call: Call) -> None:
         raise ApprovalDenied(f"{call.spec.name} was not run: {problem}")
 
 
-def _as_asked(executor: Executor, spec: ToolSpec, row: Row, seen: dict[str, Any]) -> Call:
+def _as_asked(runtime: Runtime, spec: ToolSpec, row: Row, seen: dict[str, Any]) -> Call:
     """The call in its own run, whatever tool or scope it is resumed from."""
     token = current_scope.set(None)
     try:
-        return Call(executor, spec, from_json(row["payload"]), _context(row, seen), seen["call_id"])
+        return Call(runtime, spec, from_json(row["payload"]), _context(row, seen), seen["call_id"])
     finally:
         current_scope.reset(token)
 
 
 async def _ended(call: Call, record_id: str) -> Recorded:
     intent = call.intent()
-    begun = await call.executor.store.read(lambda tx: look_up(tx, intent))
+    begun = await call.runtime.store.read(lambda tx: look_up(tx, intent))
     if begun.row is None or begun.state == "again":
         raise ApprovalDenied(f"approval {record_id} was used, and its call did not run: ask again")
     found = await replay.settle(call, begun)

@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent_adapter.core.errors import ApprovalPending
+from agent_adapter.core.ports import ScopingRunner
 from agent_adapter.exec.defaults import runner_for
-from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
 from agent_adapter.exec.ids import new_id
 from agent_adapter.exec.scope import current_scope
@@ -104,7 +104,7 @@ async def run_tool_loop(
 
     Raises:
         IntegrationError: the client is none of these; the message says which to give.
-        TypeError: `limits` with a runner that is no `Executor`, or `approval` that is no port.
+        TypeError: `limits` with a runner without `run_scope`, or `approval` that is no port.
     """
     wire = wire_for(client, api)
     if max_turns < 1:
@@ -142,8 +142,11 @@ async def _limit(
     run_id: str | None,
     thread_id: str | None,
 ) -> None:
-    if not isinstance(runner, Executor):
-        raise TypeError(f"limits need an Executor, and {type(runner).__name__} is none")
+    if not isinstance(runner, ScopingRunner):
+        raise TypeError(
+            f"limits need a runner with run_scope, such as an Executor, and "
+            f"{type(runner).__name__} has none"
+        )
     named = run_id or new_id("run")
     await scope.enter_async_context(runner.run_scope(named, limits=limits, thread_id=thread_id))
 

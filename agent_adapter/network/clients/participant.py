@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundError, ProtocolError
-from agent_adapter.exec.scope import current_scope, scope_of
+from agent_adapter.exec.scope import current_run_scope
 from agent_adapter.flow.envelope import (
     EV_CHANNEL_INVITE,
     EV_CHANNEL_INVITE_ACK,
@@ -262,7 +262,7 @@ class ParticipantClient:
     @property
     def current_handling_depth(self) -> int | None:
         """The depth of the message that the turn around answers; `None` outside of a turn."""
-        scope = scope_of(current_scope.get())
+        scope = current_run_scope()
         turn = None if scope is None else scope.extras.get("turn")
         if turn is None:
             return None

@@ -92,10 +92,10 @@ class Scheduler:
         if now - self._renewed_at >= _RENEW_SECONDS:
             self._renewed_at = now
             await self._service.write(lambda tx: leases.beat(tx, self._holder))
-        if self._executor.in_flight.has_lost:
+        if self._executor.runtime.in_flight.lost:
             # A parked turn may wait for one of these calls.
             with contextlib.suppress(ToolError):
-                await self._executor.in_flight.settle_lost()
+                await self._executor.runtime.in_flight.settle_lost()
         for turn_id in self._turns.dispatcher.take_lost():
             await self._turns.reclaim(turn_id)
         await self._turns.run_due()

@@ -1,0 +1,52 @@
+"""The confirm rule of a tool: whether a person must see a call, and why."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from agent_adapter.exec import taint
+from agent_adapter.exec.call import Call
+from agent_adapter.exec.threads import pool
+
+__all__ = ["CONFIRM_SECONDS", "confirm_reason"]
+
+CONFIRM_SECONDS = 2.0
+"""How long a confirm rule may take before the call is asked about."""
+
+
+async def confirm_reason(call: Call) -> str | None:
+    """Why a person must be asked about this call; `None` when nobody must. Runs the rule once."""
+    rule = call.spec.confirm
+    if rule is False:
+        return None
+    if rule is True:
+        return "this tool always asks"
+    if rule == "tainted":
+        return await _tainted(call)
+    return None if await _rule_says_no(call, rule) else "its confirm rule asks"
+
+
+async def _tainted(call: Call) -> str | None:
+    if call.spec.effects == "read" and not call.spec.egress:
+        return None
+    labels = await taint.labels(call)
+    return f"the run has read {', '.join(labels)}" if labels else None
+
+
+async def _rule_says_no(call: Call, rule: Callable[..., Any]) -> bool:
+    """Whether the rule answered exactly `False`; a failure, a delay or any other value asks."""
+    try:
+        async with asyncio.timeout(CONFIRM_SECONDS):
+            if inspect.iscoroutinefunction(rule):
+                answer = await rule(call.arguments, call.ctx)
+            else:
+                arguments = call.arguments
+                answer = await pool.run(lambda: rule(arguments, call.ctx))
+                if inspect.isawaitable(answer):
+                    answer = await answer
+    except Exception:
+        return False
+    return answer is False

@@ -1,0 +1,124 @@
+"""`Runtime`: what a call needs of its executor, and `Plan`: what it needs of the pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from agent_adapter.core.ports import ApprovalPort
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.core.types import RunLimits
+from agent_adapter.exec.approval.question import Question
+from agent_adapter.exec.events import Events
+from agent_adapter.exec.in_flight import InFlightCalls
+from agent_adapter.store.base import Store
+
+__all__ = ["Flight", "Plan", "Runtime"]
+
+log = logging.getLogger(__name__)
+
+_MOST_PLANS = 10_000
+
+Flight = asyncio.Task[tuple[str, bytes, Any]]
+"""An execution that several callers may wait for: its result as tag, bytes and value."""
+
+
+class Plan:
+    """The steps that have work for one tool.
+
+    `begins` says that an intent must be durable before the function is entered, `looks_up` that the
+    store is asked for the call's identity first, `contexts` are the parameters that take the
+    context where nothing else is injected (`None` otherwise), `flat` means that every argument
+    is a scalar, `marks` that the result taints its run.
+    """
+
+    __slots__ = ("after", "before", "begins", "contexts", "flat", "looks_up", "marks")
+
+    def __init__(self, spec: ToolSpec, hooks: tuple[Any, ...], limits: RunLimits | None) -> None:
+        self.before = _bound(hooks, spec, "before")
+        self.after = _bound(hooks, spec, "after")
+        self.begins = spec.effects == "write" or limits is not None
+        self.looks_up = spec.effects == "idempotent"
+        self.flat = not spec.secrets and _is_flat(spec)
+        self.marks = spec.trust == "untrusted"
+        only_contexts = all(injection.kind == "context" for injection in spec.injected)
+        self.contexts = tuple(i.name for i in spec.injected) if only_contexts else None
+
+
+class Runtime:
+    """The parts of one executor that its calls use.
+
+    `asking` are the open questions by binding, `flights` the shared executions of cached reads.
+    `store_undecided` says that nobody chose the store.
+    """
+
+    __slots__ = (
+        "approval",
+        "asking",
+        "events",
+        "flights",
+        "hooks",
+        "in_flight",
+        "limits",
+        "plans",
+        "store",
+        "store_undecided",
+    )
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        in_flight: InFlightCalls,
+        approval: ApprovalPort | None,
+        limits: RunLimits | None,
+        hooks: Iterable[Any],
+        events: Events,
+        store_undecided: bool = False,
+    ) -> None:
+        self.store = store
+        self.in_flight = in_flight
+        self.approval = approval
+        self.limits = limits
+        self.hooks = tuple(hooks)
+        self.events = events
+        self.store_undecided = store_undecided
+        self.asking: dict[str, Question] = {}
+        self.flights: dict[tuple[int, str], Flight] = {}
+        self.plans: dict[ToolSpec, Plan] = {}
+
+    def plan(self, spec: ToolSpec) -> Plan:
+        """The plan of `spec`, worked out at its first call."""
+        plan = self.plans.get(spec)
+        if plan is None:
+            if len(self.plans) >= _MOST_PLANS:
+                self.plans.clear()
+            plan = self.plans[spec] = Plan(spec, self.hooks, self.limits)
+        return plan
+
+    def warn_of_memory(self) -> None:
+        """Log once that nobody chose a store, and what that means for writes."""
+        self.store_undecided = False
+        log.warning(
+            "this Executor keeps its ledger in memory: a crash forgets which writes ran; "
+            "give it store=open_store()"
+        )
+
+
+def _bound(hooks: Iterable[Any], spec: ToolSpec, method: str) -> tuple[Any, ...]:
+    """The `method` of every hook that has it and applies to this tool."""
+    found = []
+    for hook in hooks:
+        applies = getattr(hook, "applies_to", None)
+        bound = getattr(hook, method, None)
+        if bound is not None and (applies is None or applies(spec)):
+            found.append(bound)
+    return tuple(found)
+
+
+def _is_flat(spec: ToolSpec) -> bool:
+    parts = spec.json_schema().get("properties", {}).values()
+    kinds = {part.get("type") for part in parts}
+    return spec.plain and kinds <= {"string", "integer", "number", "boolean", "null"}
