@@ -22,14 +22,6 @@ __all__ = [
     "notice",
     "sub_run_id",
 ]
-    "PlacedCall",
-    "RunScope",
-    "Surroundings",
-    "current_run_scope",
-    "current_scope",
-    "notice",
-    "sub_run_id",
-]
 
 
 class PlacedCall(Protocol):

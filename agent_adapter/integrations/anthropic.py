@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.core.answers import answer_text
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
-    MODEL_VISIBLE_ERRORS,
     ApprovalPending,
     IntegrationError,
-    ToolFailed,
-    model_visible_error,
 )
 from agent_adapter.core.extras import check_installed
-from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.base import IntegrationBase
@@ -195,17 +191,11 @@ def _runnable_class() -> Any:
             ctx = ToolContext(None, *self._ids, bound_by="anthropic")
             try:
                 value = await self._runner.run_spec(spec, arguments_of(spec, input), ctx)
-                return plain_result(value)
+                return answer_text(value)
             except ApprovalPending as exc:
                 raise ToolError(str(exc)) from exc
             except Exception as exc:
                 # The runner shows a model `repr(exc)` of anything but its own error.
-                raise ToolError(json.dumps(_shown(exc), ensure_ascii=False)) from exc
+                raise ToolError(answer_text(error=exc)) from exc
 
     return Runnable
-
-
-def _shown(error: Exception) -> dict[str, Any]:
-    if isinstance(error, MODEL_VISIBLE_ERRORS):
-        return model_visible_error(error)
-    return {"error": {"kind": ToolFailed.kind, "message": type(error).__name__}}

@@ -6,11 +6,11 @@ This is `autogen-core` and `autogen-agentchat`, neither AG2 nor the older `autog
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.core.answers import answer_text
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     AgentAdapterError,
@@ -20,11 +20,10 @@ from agent_adapter.core.errors import (
     ToolError,
     ToolFailed,
 )
-from agent_adapter.core.results import plain_result
 from agent_adapter.core.schema.dialects import inlined
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.defaults import runner_for
-from agent_adapter.integrations.base import IntegrationBase, shown_error
+from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.requirements import check_surface
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def _call(spec: ToolSpec, executor: ToolRunner | None) -> _Call:
         try:
             if not isinstance(args, Mapping):
                 raise ToolArgsInvalid(spec.name, ["(arguments): not a JSON object"])
-            return plain_result(await run_spec(spec, args, ctx, call_id=ctx.call_id))
+            return answer_text(await run_spec(spec, args, ctx, call_id=ctx.call_id))
         except ApprovalPending:
             raise  # AutoGen shows "approval required: apr_…" as the call's error
         except Exception as exc:
@@ -137,7 +136,7 @@ def _shown(tool: str, error: Exception) -> ToolError:
     """The error as a model may read it: AutoGen shows `str(exc)`."""
     if not isinstance(error, AgentAdapterError):
         error = ToolFailed(f"{tool} failed: {type(error).__name__}")
-    return ToolError(json.dumps(shown_error(error), ensure_ascii=False))
+    return ToolError(answer_text(error=error))
 
 
 @cache
@@ -182,7 +181,7 @@ def _bridge_class() -> Any:
 
         def return_value_as_string(self, value: Any) -> str:
             """The JSON text that a call gave."""
-            return value if isinstance(value, str) else plain_result(value)
+            return value if isinstance(value, str) else answer_text(value)
 
     return BridgeTool
 

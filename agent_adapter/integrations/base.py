@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
-    AgentAdapterError,
     ApprovalPending,
     MissingDependency,
     model_visible_error,
@@ -39,7 +38,6 @@ __all__ = [
     "is_instance_of",
     "json_kind",
     "model_visible_error",
-    "shown_error",
 ]
 
 
@@ -170,15 +168,6 @@ def check_requirements(integration: Integration | IntegrationBase) -> None:
             f"{integration.name} needs {', '.join(missing)}, which cannot be imported; "
             f"{_remedy(root, extra)}"
         )
-
-
-def shown_error(
-    error: Exception, *, readable: tuple[type[AgentAdapterError], ...] = MODEL_VISIBLE_ERRORS
-) -> dict[str, Any]:
-    """What a model reads of any error; of one that is for the program, its kind and class only."""
-    if isinstance(error, AgentAdapterError) and not isinstance(error, readable):
-        return {"error": {"kind": error.kind, "message": type(error).__name__}}
-    return model_visible_error(error)
 
 
 def all_pending(errors: Sequence[ApprovalPending]) -> ApprovalPending:

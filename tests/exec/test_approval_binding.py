@@ -595,6 +595,7 @@ class Forwards:
         self.executor = executor
 
     async def run_spec(self, spec: Any, args: Any, ctx: Any = None, *, call_id: Any = None) -> Any:
+        """Forward."""
         return await self.executor.run_spec(spec, args, ctx, call_id=call_id)
 
 
@@ -602,13 +603,15 @@ class ForwardsAll(Forwards):
     """A wrapper that forwards what a gate needs, too."""
 
     async def prepare(self, spec: Any, args: Any, ctx: Any = None, *, call_id: Any = None) -> Any:
+        """Forward."""
         return await self.executor.prepare(spec, args, ctx, call_id=call_id)
 
     async def issue(self, prepared: Any, port: Any, *, edits_allowed: bool = False) -> Any:
+        """Forward."""
         return await self.executor.issue(prepared, port, edits_allowed=edits_allowed)
 
 
-def test_i21_a_gate_refuses_a_runner_that_prepares_nothing(memory: Any) -> None:
+async def test_i21_a_gate_refuses_a_runner_that_prepares_nothing(memory: Any) -> None:
     """A person would be shown other arguments than those that run."""
     with pytest.raises(TypeError, match="run_spec, prepare and issue, and Forwards lacks one"):
         Gate(Forwards(Executor(store=memory)), FakeApproval(YES))  # type: ignore[arg-type]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.core.answers import answer_data, answer_text
 from agent_adapter.core.errors import ApprovalPending
-from agent_adapter.core.results import plain_result
 from agent_adapter.core.routing import Finish, Handoff
-from agent_adapter.integrations.base import shown_error
 
 if TYPE_CHECKING:
     from ag2.events import ToolCallEvent, ToolResultEvent
@@ -78,7 +76,7 @@ def sendable(value: Any) -> Any:
         return value
     if isinstance(value, (Handoff, Finish)) or kind.__module__.partition(".")[0] == "ag2":
         return value  # read by whoever runs the turn; AG2's clients write them as JSON
-    plain = json.loads(plain_result(value))
+    plain = answer_data(value)
     if isinstance(plain, str):  # a date, say: as data it stays JSON, as text it would be bare
         from ag2.events import DataInput
 
@@ -101,5 +99,5 @@ def failure(event: ToolCallEvent, error: Exception) -> ToolResultEvent:
         parent_id=event.id,
         name=event.name,
         error=error,
-        result=ToolResult(json.dumps(shown_error(error), ensure_ascii=False)),
+        result=ToolResult(answer_text(error=error)),
     )

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import copy
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.core.answers import answer_text
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     ApprovalPending,
     IntegrationError,
     ToolError,
-    model_visible_error,
 )
 from agent_adapter.core.policy import fitting_name
 from agent_adapter.core.registry import ToolRegistry
@@ -203,7 +202,7 @@ async def _governed(
         if native.raised is not None:
             raise native.raised from None  # Agno's own control flow, or what its tool raised
         if isinstance(exc, MODEL_VISIBLE_ERRORS):
-            return json.dumps(model_visible_error(exc), ensure_ascii=False)
+            return answer_text(error=exc)
         raise
     finally:
         _UNDER_WAY.reset(token)

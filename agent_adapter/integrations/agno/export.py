@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from agent_adapter.core.answers import answer_text
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     ApprovalPending,
     ToolDefinitionError,
     ToolFailed,
-    model_visible_error,
 )
-from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import SPEC_ATTRIBUTE
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.agno.calls import as_sent, bind, rewritable
@@ -124,9 +122,9 @@ def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[s
             run = fc.function._run_context
             args = as_sent(native, ctx.call_id, spec.name, run.messages if run else None)
         try:
-            return plain_result(await run_spec(spec, args, ctx, call_id=ctx.call_id))
+            return answer_text(await run_spec(spec, args, ctx, call_id=ctx.call_id))
         except MODEL_VISIBLE_ERRORS as exc:
-            return json.dumps(model_visible_error(exc), ensure_ascii=False)
+            return answer_text(error=exc)
         except passing:
             raise  # Agno reports a failed call; a pending approval is no success
         except Exception as exc:

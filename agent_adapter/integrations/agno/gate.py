@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
+from agent_adapter.core.answers import answer_text
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     ApprovalPending,
     ToolNotFound,
-    model_visible_error,
 )
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
@@ -150,7 +150,7 @@ async def _ask(
     spec = exported.get(name)
     if execution is None or spec is None:
         unknown = ToolNotFound(f"no tool {name!r} is exported to agno")
-        return _Asked(requirement=requirement, note=_shown(unknown))
+        return _Asked(requirement=requirement, note=answer_text(error=unknown))
     native = execution.tool_args or {}
     # In a team the tool runs under its member's run.
     run_id = requirement.member_run_id or output.run_id
@@ -162,7 +162,7 @@ async def _ask(
         args = as_sent(native, call_id, name, getattr(paused, "messages", None))
         grant = await gate.ask(spec, copy.deepcopy(args), ctx, edits_allowed=allow_edits)
     except MODEL_VISIBLE_ERRORS as exc:
-        return _Asked(requirement=requirement, note=_shown(exc))
+        return _Asked(requirement=requirement, note=answer_text(error=exc))
     edited = _edited(grant)
     held = HeldApproval(spec, native if edited is None else rewritten(edited), args, grant)
     return _Asked(requirement=requirement, key=(run_id, call_id), held=held, edited=edited)
@@ -182,7 +182,3 @@ def _edited(grant: Grant) -> dict[str, Any] | None:
 def _runner_of(spec: ToolSpec) -> ToolRunner:
     reference = EXPORTED_BY.get(spec)
     return runner_for(reference() if reference else None)
-
-
-def _shown(error: Exception) -> str:
-    return json.dumps(model_visible_error(error), ensure_ascii=False)

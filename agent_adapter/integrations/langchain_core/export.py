@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from agent_adapter.core.answers import answer_text
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     AgentAdapterError,
@@ -16,9 +16,7 @@ from agent_adapter.core.errors import (
     ToolArgsInvalid,
     ToolFailed,
 )
-from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import SPEC_ATTRIBUTE
-from agent_adapter.integrations.base import shown_error
 from agent_adapter.integrations.langchain_core.calls import GRANTED, Native, native_of
 from agent_adapter.integrations.langchain_core.gate import until_decided
 
@@ -62,7 +60,7 @@ def bridge_tool(
 
 def shown(error: Exception) -> str:
     """What a model reads of an error: kind and message, and no text of foreign code."""
-    return json.dumps(shown_error(error), ensure_ascii=False)
+    return answer_text(error=error)
 
 
 _Attempt = Callable[[Any, Native], Awaitable[Any]]
@@ -128,7 +126,7 @@ def _entry(spec: ToolSpec, attempt: _Attempt) -> _Entry:
         except Exception as exc:
             refuse(ToolFailed(f"{spec.name} failed: {type(exc).__name__}"))
         # A command, or a message made by hand: LangGraph reads them itself.
-        return value if isinstance(value, ToolOutputMixin) else plain_result(value)
+        return value if isinstance(value, ToolOutputMixin) else answer_text(value)
 
     return enter
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.core.answers import answer_data, answer_text
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
@@ -17,9 +18,7 @@ from agent_adapter.core.errors import (
     ToolArgsInvalid,
     ToolDefinitionError,
     ToolNotFound,
-    model_visible_error,
 )
-from agent_adapter.core.results import plain_result
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
 from agent_adapter.exec.scope import current_scope
@@ -60,16 +59,13 @@ class Answer:
     @property
     def data(self) -> Any:
         """The value as JSON values, or `{"kind", "message"}` of the error."""
-        if self.error is not None:
-            return model_visible_error(self.error)["error"]
-        return json.loads(plain_result(self.value))
+        data = answer_data(self.value, self.error)
+        return data if self.error is None else data["error"]
 
     @property
     def text(self) -> str:
         """The value as JSON text, or the error as the JSON object `{"error": …}`."""
-        if self.error is not None:
-            return json.dumps(model_visible_error(self.error), ensure_ascii=False)
-        return plain_result(self.value)
+        return answer_text(self.value, self.error)
 
 
 Mended = Callable[["ToolSpec", Mapping[str, Any]], Mapping[str, Any]]

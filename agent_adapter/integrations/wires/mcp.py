@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.core.answers import answer_data, answer_text
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
@@ -19,7 +20,6 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.results import plain_result
 from agent_adapter.exec.scope import RunScope, current_scope
-from agent_adapter.integrations.base import shown_error
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
@@ -133,12 +133,10 @@ def _result(value: Any) -> CallResult:
 
 
 def _error(spec: ToolSpec, error: Exception) -> CallResult:
-    readable = (*MODEL_VISIBLE_ERRORS, ApprovalPending)
-    if not isinstance(error, readable):
+    if not isinstance(error, (*MODEL_VISIBLE_ERRORS, ApprovalPending)):
         # The log is the only place with its text: the client is told its class.
         log.error("the call of %s failed", spec.name, exc_info=error)
-    shown = shown_error(error, readable=readable)
-    return CallResult(json.dumps(shown, ensure_ascii=False), shown, is_error=True)
+    return CallResult(answer_text(error=error), answer_data(error=error), is_error=True)
 
 
 def value_of(result: Any) -> Any:
