@@ -59,7 +59,7 @@ async def left_open(
     store: Any, spec: ToolSpec, *, limits: RunLimits | None = None, **known: Any
 ) -> None:
     """Begin a call of `spec` in the name of this store's owner and leave it open."""
-    call = Call(Executor(store=store), spec, ARGS, in_run(**known), None)
+    call = Call(Executor(store=store).runtime, spec, ARGS, in_run(**known), None)
     call.values = spec.validate(ARGS)
     intent = call.intent()
     reserve = Reserve(limits=limits, run_id="run_1") if limits is not None else None

@@ -42,7 +42,47 @@ class _Inside:
         return await call_next(event, context)
 
 
+class _Forwards:
+    """A wrapper around an executor that forwards `run_spec` alone."""
+
+    def __init__(self, executor: aa.Executor) -> None:
+        self.run_spec = executor.run_spec
+
+
+class _ForwardsAll(_Forwards):
+    """A wrapper that forwards what a gate needs, too."""
+
+    def __init__(self, executor: aa.Executor) -> None:
+        super().__init__(executor)
+        self.prepare, self.issue = executor.prepare, executor.issue
+
+
+class _Hundredfold:
+    """A hook that multiplies the amount."""
+
+    def before(self, call: Any) -> Any:
+        return call.arguments | {"amount": call.arguments["amount"] * 100}
+
+
 # Case by case
+
+
+async def test_i21_a_runner_that_prepares_nothing_is_refused_at_export() -> None:
+    """Its hooks could make other arguments of those that the person was shown."""
+    shop = Shop()
+    runner: Any = _Forwards(shop.executor)
+    with pytest.raises(TypeError, match="run_spec, prepare and issue"):
+        ag2_tools(shop.registry, executor=runner, approval=asking())
+
+
+async def test_i21_a_gate_shows_what_the_wrapped_executor_runs() -> None:
+    """The hook makes 500 of 5: 500 is shown, and 500 runs."""
+    shop, gate = Shop(), asking()
+    executor = aa.Executor(shop.registry, hooks=[_Hundredfold()])
+    tool = ag2_tool(shop.registry.get("refund"), executor=_ForwardsAll(executor), approval=gate)
+    found = await run([tool], call_event("refund", REFUND))
+    assert gate.requests[0].arguments["amount"] == 500
+    assert value(found["call_1"]) == "500 for A1"
 
 
 async def test_approved_by_the_gate_the_executor_does_not_ask_again() -> None:
