@@ -35,13 +35,31 @@ class HookCall(Protocol):
     ctx: ToolContext
 
 
-class PreparedCall(HookCall, Protocol):
-    """A call that was validated and guarded and has not run; `arguments` is what would run.
+class PreparedCall(Protocol):
+    """A call that was validated and guarded; `arguments` is a copy of what runs.
 
     `asked` says why a person must see it; it is empty if nobody must.
     """
 
-    asked: str | None
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool."""
+        ...
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments as JSON values, secrets masked."""
+        ...
+
+    @property
+    def ctx(self) -> ToolContext:
+        """The surroundings of the call."""
+        ...
+
+    @property
+    def asked(self) -> str | None:
+        """Why a person must see the call."""
+        ...
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import AgentAdapterError, ApprovalPending, ToolInDoubt
-from agent_adapter.core.ports import HookCall
+from agent_adapter.core.ports import PreparedCall
 from agent_adapter.core.types import RunLimits
 
 __all__ = [
@@ -64,7 +64,7 @@ class RunScope:
     extras: Mapping[str, Any] = field(default_factory=dict)
     guards: tuple[Any, ...] = ()
     blocked: list[AgentAdapterError] = field(default_factory=list)
-    replayed: Callable[[HookCall, str, Any], None] | None = None
+    replayed: Callable[[PreparedCall, str, Any], None] | None = None
 
     def run_scope(self) -> RunScope:
         """This scope."""

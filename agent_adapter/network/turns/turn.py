@@ -21,9 +21,9 @@ from agent_adapter.flow.wire import json_copy
 from agent_adapter.network.channels.views import ViewMessage
 
 if TYPE_CHECKING:
+    from agent_adapter.core.ports import PreparedCall
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.exec.call import Call
     from agent_adapter.exec.executor import Executor
     from agent_adapter.exec.hooks import HookView
     from agent_adapter.network.adapters.base import ChannelAdapter
@@ -201,7 +201,7 @@ class Turn:
         """
         return self._results.get((call_id, tool))
 
-    def _replayed(self, call: Call, call_key: str, value: Any) -> None:
+    def _replayed(self, call: PreparedCall, call_key: str, value: Any) -> None:
         """A recorded call was handed out again: what it had staged counts again."""
         if call.parent is None:
             self._results[call.ctx.call_id, call.spec.name] = value
