@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 CHANGES = {
-    "bare read": 30,
-    "durable write": 112,
-    "confirmed write": 200,
+    "bare read": 20,
+    "durable write": 70,
+    "confirmed write": 125,
     "envelope to reply": 281,
 }
 """The most changes of file on each path."""

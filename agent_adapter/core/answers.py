@@ -15,8 +15,6 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.results import plain_result
 
-__all__ = ["answer_data", "answer_text"]
-
 _READABLE = (*MODEL_VISIBLE_ERRORS, ApprovalPending, ToolNotFound)
 
 

@@ -16,8 +16,6 @@ from agent_adapter.exec.runtime import Flight
 from agent_adapter.exec.taint import labels, mark
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["shared"]
-
 
 async def shared(call: Call, policy: CachePolicy, execute: Callable[[], Awaitable[Any]]) -> Any:
     """The cached value, the value of an identical call in flight, or what `execute` gives.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from agent_adapter.store.approvals import Take
     from agent_adapter.store.base import Row, Store
 
-__all__ = ["Call"]
-
 
 class Call:
     """The state of one call; each step of the pipeline reads and fills in a part of it.
@@ -82,7 +80,7 @@ class Call:
         ctx.call_ref = self
         self.runtime = runtime
         self.spec = spec
-        self.plan = runtime.plan(spec)
+        self.plan = runtime.plans.get(spec) or runtime.plan(spec)
         self.given = args
         self.ctx = ctx
         self.values: dict[str, Any] | None = None
@@ -107,11 +105,11 @@ class Call:
         self._intent: Intent | None = None
         self._payload: bytes | None = None
         self._raw_digest: str | None = None
+        self._find_run()
         if call_id is not None:
             ctx.call_id = call_id
         elif ctx.call_id is None:
             ctx.call_id = new_id("call")
-        self._find_run()
 
     def _find_run(self) -> None:
         """Find the run this call belongs to, and what it inherits."""
@@ -199,10 +197,6 @@ class Call:
         """Run with other validated arguments."""
         self.values = values
         self._digest = self._payload = None
-
-    def enter(self) -> None:
-        """The function is about to be called: from here on it may have had its effect."""
-        self.entered = True
 
     def key(self) -> str:
         """The call's identity; claimed here if no step has asked the store for one."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.exec.executor import Executor
 
-__all__ = ["runner_for"]
-
 _default: list[Executor] = []
 
 

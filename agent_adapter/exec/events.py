@@ -8,8 +8,6 @@ from typing import Any
 
 from opentelemetry import trace
 
-__all__ = ["Events", "traced"]
-
 log = logging.getLogger(__name__)
 
 _unknown = object()

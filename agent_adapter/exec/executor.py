@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -31,8 +31,6 @@ from agent_adapter.exec.validate_options import validate_options
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Store
 from agent_adapter.store.memory import MemoryStore
-
-__all__ = ["Executor"]
 
 
 class Executor:
@@ -118,10 +116,7 @@ class Executor:
         call = Call(self.runtime, spec, args, ctx, call_id)
         if prepared is not None:
             call = _granted(call, prepared)
-        steps = pipeline.run_call(call)
-        return await self._ended(
-            call, telemetry.watch(call, steps) if self.runtime.events.active() else steps
-        )
+        return await self._ended(call, watched=True)
 
     async def prepare(
         self,
@@ -167,7 +162,7 @@ class Executor:
         call = await resumed(self.runtime, self.registry, record_id, tenant)
         if isinstance(call, Recorded):
             return call.value
-        return await self._ended(call, pipeline.run_call(call))
+        return await self._ended(call, watched=False)
 
     @asynccontextmanager
     async def run_scope(
@@ -203,10 +198,12 @@ class Executor:
         """Return when everything recorded in the background is durable."""
         await self.store.flush()
 
-    async def _ended(self, call: Call, steps: Awaitable[Any]) -> Any:
+    async def _ended(self, call: Call, *, watched: bool) -> Any:
         """What the steps of the call give; its identity is free again when they have ended."""
         try:
-            return await steps
+            if watched and self.runtime.events.active():
+                return await telemetry.watch(call, pipeline.run_call(call))
+            return await pipeline.run_call(call)
         except AgentAdapterError as exc:
             self._refused(call, exc)
             raise

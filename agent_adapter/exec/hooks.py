@@ -14,8 +14,6 @@ from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import unmasked
 from agent_adapter.exec.threads import pool
 
-__all__ = ["HOOK_SECONDS", "HookView", "after", "before"]
-
 HOOK_SECONDS = 10.0
 """How long one hook may take before it counts as hanging."""
 

@@ -6,8 +6,6 @@ import itertools
 import os
 import secrets
 
-__all__ = ["new_id", "new_secret_id"]
-
 _prefix = secrets.token_hex(8)
 _counter = itertools.count(1)
 

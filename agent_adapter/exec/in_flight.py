@@ -18,8 +18,6 @@ from agent_adapter.store.calls import end_call
 from agent_adapter.store.identity import call_key_of, once_key_of
 from agent_adapter.store.intents import Outcome
 
-__all__ = ["Claimant", "InFlightCalls", "in_flight_of"]
-
 _REMEMBERED = 10_000
 
 

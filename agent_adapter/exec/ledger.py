@@ -15,18 +15,6 @@ from agent_adapter.store import doubt, ledger
 from agent_adapter.store.approvals import Refusal
 from agent_adapter.store.base import Row, Store, Transaction
 
-__all__ = [
-    "Anchor",
-    "Entry",
-    "Report",
-    "anchors",
-    "entries",
-    "erase",
-    "in_doubt",
-    "resolve",
-    "verify",
-]
-
 Anchor = tuple[int, str]
 """The length of a chain and its newest link, in hexadecimal: to be kept outside the store."""
 

@@ -9,8 +9,6 @@ from pydantic_core import from_json
 
 from agent_adapter.exec.call import Call
 
-__all__ = ["has_mask", "unmasked"]
-
 _ABSENT = object()
 
 

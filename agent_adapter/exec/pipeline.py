@@ -22,8 +22,6 @@ from agent_adapter.exec.approval import decide
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.replay import Recorded
 
-__all__ = ["run_call"]
-
 log = logging.getLogger(__name__)
 
 _WHY_AGAIN = {
@@ -138,7 +136,7 @@ async def _run_unbegun(call: Call) -> Any:
         record.post_read(call, intent or call.intent(), record.outcome_of(call, error=exc))
         raise
     if intent is None and call.decision is None and call.ctx.try_number == 1:
-        record.post_flat_read(call, value)
+        record.post_flat_read(call, *call.spec.result.encode(value))
     else:
         record.post_read(call, intent or call.intent(), record.outcome_of(call, value))
     return value

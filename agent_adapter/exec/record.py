@@ -24,18 +24,6 @@ from agent_adapter.store.base import Operation, Transaction
 from agent_adapter.store.calls import begin_call, end_call, late_outcome, record_call
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
 
-__all__ = [
-    "begin",
-    "end",
-    "ending_of",
-    "late",
-    "outcome_of",
-    "post_end",
-    "post_flat_read",
-    "post_read",
-    "post_shared",
-]
-
 Ending = Literal["ok", "no-effect", "unknown", "aborted", "failed"]
 
 
@@ -200,9 +188,9 @@ class FlatRead:
         record_call(tx, intent, outcome, above=_held(self._in_flight, intent))
 
 
-def post_flat_read(call: Call, value: Any) -> None:
-    """Record a call of scalars that has ended well, in the background."""
-    call.runtime.store.post(FlatRead(call, *call.spec.result.encode(value)))
+def post_flat_read(call: Call, tag: str, data: bytes) -> None:
+    """Record a call of scalars that has ended well with an encoded value, in the background."""
+    call.runtime.store.post(FlatRead(call, tag, data))
 
 
 def post_read(call: Call, intent: Intent, outcome: Outcome) -> None:

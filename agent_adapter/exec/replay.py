@@ -25,8 +25,6 @@ from agent_adapter.store.base import Operation, Row, Transaction
 from agent_adapter.store.identity import issue_again, look_up
 from agent_adapter.store.intents import Begun, Intent
 
-__all__ = ["Recorded", "find", "name", "refused", "renew", "settle"]
-
 _ERRORS: dict[str, type[AgentAdapterError]] = {
     error.kind: error for error in (ToolError, ToolFailed, ToolTimeout, GuardrailBlocked)
 }

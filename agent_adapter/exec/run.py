@@ -6,6 +6,7 @@ import asyncio
 import copy
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, SecretBytes, SecretStr
@@ -23,8 +24,6 @@ from agent_adapter.core.types import RetryPolicy
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.scope import current_scope
 from agent_adapter.exec.threads import pool
-
-__all__ = ["NOT_THE_AUTHORS", "Late", "function", "names_only"]
 
 NOT_THE_AUTHORS = (ToolFailed, ToolTimeout, ToolInDoubt, ToolInFlight, ToolBusy)
 """The tool errors that only this library raises: none is an author's promise."""
@@ -76,7 +75,8 @@ async def _enter(call: Call, late: Late | None) -> Any:
     if spec.is_async:
         call.entered = True
         return await spec.entry(**arguments)
-    value = await pool.run(lambda: spec.entry(**arguments), late, entered=call.enter)
+    entered = partial(setattr, call, "entered", True)
+    value = await pool.run(partial(spec.entry, **arguments), late, entered=entered)
     return await value if inspect.isawaitable(value) else value
 
 

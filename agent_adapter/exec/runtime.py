@@ -15,8 +15,6 @@ from agent_adapter.exec.events import Events
 from agent_adapter.exec.in_flight import InFlightCalls
 from agent_adapter.store.base import Store
 
-__all__ = ["Flight", "Plan", "Runtime"]
-
 log = logging.getLogger(__name__)
 
 _MOST_PLANS = 10_000

@@ -13,16 +13,6 @@ from agent_adapter.core.errors import AgentAdapterError, ApprovalPending, ToolIn
 from agent_adapter.core.ports import PreparedCall
 from agent_adapter.core.types import RunLimits
 
-__all__ = [
-    "PlacedCall",
-    "RunScope",
-    "Surroundings",
-    "current_run_scope",
-    "current_scope",
-    "notice",
-    "sub_run_id",
-]
-
 
 class PlacedCall(Protocol):
     """The parts of a new call that a run scope fills in."""

@@ -13,8 +13,6 @@ from agent_adapter.exec.call import Call
 from agent_adapter.exec.replay import limit_text
 from agent_adapter.store import limits
 
-__all__ = ["call_attributes", "prepare"]
-
 
 async def prepare(
     call: Call, given: Mapping[str, Any], *, guard: bool = True, ask: bool = True
@@ -27,7 +25,11 @@ async def prepare(
     # The order is a security property: what a guard changed is what is priced, shown and run.
     if ask and call.limits is not None:
         await _admit(call, call.limits)
-    call.rebind(call.spec.arguments.validate(call.spec.name, given))
+    values = call.spec.arguments.validate(call.spec.name, given)
+    if call.values is None:
+        call.values = values
+    else:
+        call.rebind(values)
     if guard and call.plan.before:
         await hooks.before(call, call.plan.before)
     if call.spec.cost is not None or call.spec.once_key is not None:

@@ -11,8 +11,6 @@ from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.core.tool import ToolSpec, spec_of
 from agent_adapter.exec.defaults import runner_for
 
-__all__ = ["acall", "call"]
-
 
 async def acall(tool: Callable[..., Any] | ToolSpec, /, **arguments: Any) -> Any:
     """Run one call of `tool`, a decorated function or a `ToolSpec`, in the default executor."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from agent_adapter.exec.call import Call
 from agent_adapter.store import taint
 
-__all__ = ["labels", "mark"]
-
 
 async def labels(call: Call) -> tuple[str, ...]:
     """The labels of the call's run and thread, read once per question."""

@@ -15,8 +15,6 @@ from agent_adapter.exec import record
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.events import traced
 
-__all__ = ["watch"]
-
 
 async def watch(call: Call, steps: Awaitable[Any]) -> Any:
     """What `steps` gives, with its start, its end and a span around it."""

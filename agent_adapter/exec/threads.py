@@ -12,8 +12,6 @@ from typing import Any
 
 from agent_adapter.core.errors import ToolBusy
 
-__all__ = ["SIZE", "WorkerPool", "pool"]
-
 SIZE = 32
 """Threads at the most."""
 

@@ -11,8 +11,6 @@ from agent_adapter.core.errors import AgentAdapterError, StoreError
 from agent_adapter.store import pruning, switch
 from agent_adapter.store.base import Store
 
-__all__ = ["allow_writes", "back_up", "cancel_run", "prune", "stop_writes", "stopped"]
-
 _AT_ONCE = 50
 
 

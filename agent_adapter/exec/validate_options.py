@@ -6,8 +6,6 @@ from typing import Any
 
 from agent_adapter.core.types import RunLimits
 
-__all__ = ["validate_options"]
-
 
 def validate_options(registry: Any, approval: Any, store: Any, limits: Any, hooks: Any) -> None:
     """Raises nothing if every part is valid, otherwise a `TypeError` that says the fix."""

@@ -11,8 +11,6 @@ from agent_adapter.exec import taint
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.threads import pool
 
-__all__ = ["CONFIRM_SECONDS", "confirm_reason"]
-
 CONFIRM_SECONDS = 2.0
 """How long a confirm rule may take before the call is asked about."""
 

@@ -19,15 +19,6 @@ from agent_adapter.exec.masking import has_mask, unmasked
 from agent_adapter.store import approvals
 from agent_adapter.store.approvals import Take
 
-__all__ = [
-    "accept",
-    "agree_to_repeat",
-    "apply_decision",
-    "approve",
-    "ask",
-    "provided_decision",
-]
-
 
 async def approve(call: Call, reason: str) -> None:
     """Return when the call may run; raises `ApprovalDenied` or `ApprovalPending` otherwise."""

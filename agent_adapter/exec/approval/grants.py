@@ -12,8 +12,6 @@ from agent_adapter.exec import replay
 from agent_adapter.exec.approval import decide
 from agent_adapter.exec.call import Call
 
-__all__ = ["ApprovalToken", "IssuedTokens", "grant"]
-
 
 class ApprovalToken:
     """Stands for one prepared call in this process; it carries no data and is never serialised."""

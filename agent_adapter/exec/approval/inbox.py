@@ -13,8 +13,6 @@ from agent_adapter.store import approvals
 from agent_adapter.store.approvals import Refusal, Seen
 from agent_adapter.store.base import Row, Store, Transaction
 
-__all__ = ["ApprovalRecord", "Inbox", "record_of"]
-
 _LIMITS = {"pending": "decide_by", "approved": "use_by"}
 
 

@@ -7,8 +7,6 @@ import asyncio
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 
-__all__ = ["Question"]
-
 
 class Question:
     """A question that is being asked; its approval lets one call run, however many wait for it."""

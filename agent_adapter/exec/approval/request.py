@@ -14,8 +14,6 @@ from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 if TYPE_CHECKING:
     from agent_adapter.exec.call import Call
 
-__all__ = ["Stamp", "binding_of", "counts", "request_of", "stamped", "visible"]
-
 _process = secrets.token_bytes(16)
 
 

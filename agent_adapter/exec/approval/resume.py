@@ -32,8 +32,6 @@ from agent_adapter.store.identity import look_up
 if TYPE_CHECKING:
     from agent_adapter.exec.approval.signing import Signers
 
-__all__ = ["resumed"]
-
 
 async def resumed(
     runtime: Runtime, registry: ToolRegistry | None, record_id: str, tenant: str

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
         Ed25519PublicKey,
     )
 
-__all__ = ["ReviewerKey", "Signers", "create_key", "same_arguments", "statement"]
-
 PREFIX = "ed25519:"
 _VERSION = 1
 _SKEW = 60.0

@@ -11,8 +11,6 @@ from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec.approval.request import stamped
 from agent_adapter.exec.threads import pool
 
-__all__ = ["CallbackApproval", "Reviewer"]
-
 Answer = ApprovalDecision | bool
 Reviewer = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
 """Gets a copy of the request; answers with a decision or a plain bool, sync or async."""

@@ -20,8 +20,6 @@ from agent_adapter.store.base import Operation, Row, Store, Transaction
 if TYPE_CHECKING:
     from agent_adapter.exec.approval.signing import Signers
 
-__all__ = ["DeferredApproval", "decision_of"]
-
 _FIRST_LOOK = 0.02
 _SLOWEST_LOOK = 0.5
 

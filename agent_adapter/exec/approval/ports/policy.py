@@ -13,8 +13,6 @@ from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec.approval.request import stamped
 
-__all__ = ["PolicyApproval", "PolicyRule"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyRule:

@@ -13,8 +13,6 @@ from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.approval.request import stamped
 from agent_adapter.store.base import Store
 
-__all__ = ["QuorumApproval"]
-
 
 class QuorumApproval(DeferredApproval):
     """`n` different people must approve, none of them the one the run acts for; any no denies.

@@ -10,8 +10,6 @@ from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec.approval.request import stamped, visible
 from agent_adapter.exec.threads import pool
 
-__all__ = ["TerminalApproval"]
-
 
 class TerminalApproval:
     """Shows each call whole on the terminal and takes `yes` or `no`.
