@@ -27,11 +27,9 @@ class Surroundings(Protocol):
 
     def run_scope(self) -> RunScope | None:
         """The innermost run scope, also from inside a tool that runs in it."""
-        ...
 
     def place(self, call: Any) -> None:
         """Give a new call its run, and what it inherits."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -622,14 +622,14 @@ async def test_i21_a_gate_over_a_whole_wrapper_shows_what_runs(memory: Any) -> N
 
     class Fixed:
         def before(self, call: Any) -> Any:
-            return {"order": "B2"}
+            return call.arguments | {"order": "B2"}
 
     till, port = Till(confirm=True), FakeApproval(YES)
     runner = ForwardsAll(Executor(store=memory, hooks=[Fixed()]))
     grant = await Gate(runner, port).ask(till.spec, ARGS, in_run(call_id="c"))
     await runner.run_spec(till.spec, ARGS, in_run(call_id="c", approval=grant.token))
-    assert [request.arguments for request in port.requests] == [{"order": "B2"}]
-    assert till.ran == ["B2"]
+    assert [request.arguments["order"] for request in port.requests] == ["B2"]
+    assert till.ran == [("B2", 5)]
 
 
 async def test_a_call_is_issued_by_the_executor_that_prepared_it(memory: Any) -> None:

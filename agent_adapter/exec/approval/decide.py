@@ -76,7 +76,9 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
     earlier = frozenset(row["call_key"] for row in call.earlier)
     if decision is call.decision and call.approval is not None and earlier <= call.accepted:
         return  # bound by the call's gate, or by the record it is resumed from
-    _refuse(call, decision, edits_allowed)
+    refuse(call.spec.name, decision)
+    if decision.arguments is not None and not edits_allowed:
+        raise ApprovalDenied(f"{call.spec.name}: the reviewer's edits cannot be applied here")
     call.decision = decision
     if decision.record_id is not None and not call.spec.plain and not call.spec.secrets:
         await _return_to_record(call, decision)
@@ -104,16 +106,13 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
         )
 
 
-def _refuse(call: Call, decision: ApprovalDecision, edits_allowed: bool) -> None:
-    """Raise for every decision that does not let the call run."""
-    name = call.spec.name
+def refuse(tool: str, decision: ApprovalDecision) -> None:
+    """Raise for a decision that does not let the call run."""
     if decision.is_pending:
         raise ApprovalPending(decision.record_id or "", decision.expires_at)
     if not decision.approved:
         by = f" by {decision.reviewer}" if decision.reviewer else ""
-        raise ApprovalDenied(f"{name} was denied{by}: {decision.reason or 'no reason given'}")
-    if decision.arguments is not None and not edits_allowed:
-        raise ApprovalDenied(f"{name}: the reviewer's edits cannot be applied here")
+        raise ApprovalDenied(f"{tool} was denied{by}: {decision.reason or 'no reason given'}")
 
 
 async def _return_to_record(call: Call, decision: ApprovalDecision) -> None:

@@ -12,7 +12,6 @@ from agent_adapter.core.errors import (
     AgentAdapterError,
     ApprovalDenied,
     ApprovalExpired,
-    ApprovalPending,
 )
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
@@ -44,7 +43,9 @@ async def resumed(
     row = await records.read(_as_it_stands(record_id, tenant))
     if row is None:
         raise ApprovalDenied(f"no approval {record_id} in {records.url}")
-    _refuse_undecided(row)
+    if row["state"] == "expired":
+        raise ApprovalExpired(f"approval {row['id']} of {row['tool']} expired")
+    decide.refuse(row["tool"], decision_of(row))
     if registry is None:
         raise AgentAdapterError("resume needs an Executor with the registry that has the tool")
     spec = registry.get(row["tool"])
@@ -109,16 +110,6 @@ async def _ended(call: Call, record_id: str) -> Recorded:
     if found is None:
         raise replay.doubt(call.spec, begun.row)
     return found
-
-
-def _refuse_undecided(row: Row) -> None:
-    if row["state"] == "pending":
-        raise ApprovalPending(row["id"], row["decide_by"])
-    if row["state"] == "denied":
-        by = f" by {row['reviewer']}" if row["reviewer"] else ""
-        raise ApprovalDenied(f"{row['tool']} was denied{by}: {row['reason'] or 'no reason given'}")
-    if row["state"] == "expired":
-        raise ApprovalExpired(f"approval {row['id']} of {row['tool']} expired")
 
 
 def _context(row: Row, seen: dict[str, Any]) -> ToolContext:
