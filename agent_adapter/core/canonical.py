@@ -18,14 +18,17 @@ import json
 import math
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import PurePath
-from typing import Any
+from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 import rfc8785
-from pydantic import AnyUrl, BaseModel, SecretBytes, SecretStr
+from pydantic import AnyUrl, BaseModel, Secret, SecretBytes, SecretStr, TypeAdapter
 
 VERSION = "canon:1"
 
@@ -113,7 +116,7 @@ def _tagged_float(value: float) -> dict[str, str]:
 
 # One branch for each kind of value: splitting them would hide which comes first.
 def _tagged_object(value: Any, key: bytes) -> Any:  # noqa: C901
-    if isinstance(value, (SecretStr, SecretBytes)):
+    if isinstance(value, (SecretStr, SecretBytes, Secret)):
         return _masked(value.get_secret_value(), key)
     if isinstance(value, SecretValue):
         return _masked(value.value, key)
@@ -125,6 +128,8 @@ def _tagged_object(value: Any, key: bytes) -> Any:  # noqa: C901
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         return {"$object": [type(value).__qualname__, _tagged_dict(fields, key)]}
+    if isinstance(value, deque):
+        return {"$deque": [[tagged(item, key) for item in value], value.maxlen]}
     if isinstance(value, (set, frozenset)):
         return {"$set": sorted((tagged(item, key) for item in value), key=canon)}
     for kind, write in _WRITERS:
@@ -133,7 +138,24 @@ def _tagged_object(value: Any, key: bytes) -> Any:  # noqa: C901
     for base, plain in _BASES:
         if isinstance(value, base):
             return tagged(plain(value), key)
-    raise TypeError(f"{type(value).__qualname__} has no canonical form")
+    return {"$typed": [type(value).__qualname__, _by_type(value)]}
+
+
+def _by_type(value: Any) -> Any:
+    """What Pydantic writes for a value of a type that has a schema of its own."""
+    kind = type(value)
+    try:
+        written = _adapter(cast(Hashable, kind)).dump_python(
+            value, mode="json", round_trip=True, warnings="error"
+        )
+        return tagged(written)
+    except Exception as exc:
+        raise TypeError(f"{kind.__qualname__} has no canonical form") from exc
+
+
+@lru_cache(maxsize=256)
+def _adapter(kind: Hashable) -> TypeAdapter[Any]:
+    return TypeAdapter(cast(Any, kind))
 
 
 def _masked(value: Any, key: bytes) -> dict[str, str]:
@@ -180,6 +202,7 @@ _WRITERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (uuid.UUID, lambda v: {"$uuid": str(v)}),
     (PurePath, lambda v: {"$path": str(v)}),
     (AnyUrl, lambda v: {"$url": str(v)}),
+    (ZoneInfo, lambda v: {"$zone": str(v)}),
     (re.Pattern, lambda v: {"$pattern": [tagged(v.pattern), int(v.flags)]}),
     (complex, lambda v: {"$complex": [_tagged_float(v.real), _tagged_float(v.imag)]}),
     (
@@ -233,6 +256,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "$url": AnyUrl,
     "$enum": lambda body: untagged(body[1]),
     "$object": lambda body: untagged(body[1]),
+    "$typed": lambda body: untagged(body[1]),
+    "$deque": lambda body: deque(map(untagged, body[0]), body[1]),
+    "$zone": ZoneInfo,
     "$utf16": lambda body: bytes.fromhex(body).decode("utf-16-be", "surrogatepass"),
     "$complex": lambda body: complex(untagged(body[0]), untagged(body[1])),
 }

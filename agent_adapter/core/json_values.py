@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import dataclasses
 import enum
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, RootModel, SecretBytes, SecretStr
+from pydantic import BaseModel, RootModel, Secret, SecretBytes, SecretStr
 
-SecretWriter = Callable[[SecretStr | SecretBytes], Any]
+SecretWriter = Callable[["SecretStr | SecretBytes | Secret[Any]"], Any]
 """What stands in the place of a Pydantic secret."""
 
 _JSON = (str, int, float, bool, type(None))
@@ -28,9 +29,9 @@ def needs_rewriting(value: Any) -> bool:
     return True
 
 
-def in_clear(value: SecretStr | SecretBytes) -> Any:
+def in_clear(value: SecretStr | SecretBytes | Secret[Any]) -> Any:
     """What a Pydantic secret hides."""
-    return value.get_secret_value()
+    return json_ready(value.get_secret_value())
 
 
 # One return for each kind of value.
@@ -47,7 +48,7 @@ def json_ready(value: Any, secret: SecretWriter = in_clear) -> Any:  # noqa: PLR
         return json_ready(value.root, secret)
     if isinstance(value, BaseModel):
         return _model_fields(value, secret)
-    if isinstance(value, (SecretStr, SecretBytes)):
+    if isinstance(value, (SecretStr, SecretBytes, Secret)):
         return secret(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
@@ -59,7 +60,7 @@ def json_ready(value: Any, secret: SecretWriter = in_clear) -> Any:  # noqa: PLR
         return json_ready(value.value, secret)
     if isinstance(value, Mapping):
         return {name: json_ready(item, secret) for name, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
         return [json_ready(item, secret) for item in value]
     return value
 

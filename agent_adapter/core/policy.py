@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from agent_adapter.core.errors import ToolDefinitionError
+from agent_adapter.core.names import NAME_PATTERN
 from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust, checked_cost
-
-NAME_PATTERN = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
-"""The tool names that every provider accepts."""
 
 
 def checked_name(name: Any) -> str:
@@ -22,12 +19,6 @@ def checked_name(name: Any) -> str:
         f"tool {name!r}: a name has 1 to 64 letters, digits, `_` and `-`, and begins with a letter "
         "or `_`; give one with `name=`"
     )
-
-
-def fitting_name(name: str) -> str:
-    """`name` with what no provider accepts replaced by `_`: for tools that others named."""
-    fitting = re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64]
-    return fitting if NAME_PATTERN.fullmatch(fitting) else f"_{fitting[:63]}"
 
 
 def checked_policy(name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +69,7 @@ def _choice(choices: tuple[str, ...]) -> Callable[[str, Any], Any]:
     return check
 
 
-def _egress(where: str, value: Any) -> Any:
+def _flag(where: str, value: Any) -> Any:
     if isinstance(value, bool):
         return value
     raise ToolDefinitionError(f"{where} is True or False, not {value!r}")
@@ -161,7 +152,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "confirm": _confirm,
     "effects": _choice(get_args(Effects)),
     "trust": _choice(get_args(Trust)),
-    "egress": _egress,
+    "egress": _flag,
     "timeout": _timeout,
     "retries": _retries,
     "cache": _cache,
@@ -169,4 +160,5 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "tags": _names(tuple),
     "version": _version,
     "once_key": _once_key,
+    "json_text": _flag,
 }

@@ -9,11 +9,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agent_adapter.core.schema.mending import json_text_at
+from agent_adapter.core.schema.references import target_of
+
 Path = tuple[str | int, ...]
 """Where in the arguments a problem is: keys and indexes from the top."""
 
 MAX_PROBLEMS = 50
 """How many problems of one call are listed."""
+
+JSON_TEXT = "you sent JSON text where an object or array belongs; send the value itself"
+"""What is wrong with arguments that were written as JSON twice."""
 
 _LONGEST = 80
 """How much of a name that a model made up is looked at and repeated to it."""
@@ -50,6 +56,8 @@ def field_problems(
             found.setdefault(path, [])
             continue
         problem = _problem(item["type"], item["msg"], secret)
+        if json_text_at(_node_at(schema, path), item["input"], schema) is not None:
+            problem = JSON_TEXT
         lines = found.setdefault(path, [])
         if problem not in lines:
             lines.append(problem)
@@ -143,10 +151,7 @@ def _followed(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(node, Mapping):
         return {}
     reference = node.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        target = root.get("$defs", {}).get(reference.removeprefix("#/$defs/"), {})
-        return target if isinstance(target, Mapping) else {}
-    return node
+    return target_of(reference, root) if isinstance(reference, str) else node
 
 
 def _described(node: Mapping[str, Any], root: Mapping[str, Any]) -> str:

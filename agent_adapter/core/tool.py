@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import functools
 import inspect
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from agent_adapter.core.canonical import SecretValue, digest, keyed_hash, tagged
-from agent_adapter.core.errors import ToolDefinitionError
+from agent_adapter.core.errors import ToolArgsInvalid, ToolDefinitionError
 from agent_adapter.core.generators import entry_of
 from agent_adapter.core.injecting import injected_values
 from agent_adapter.core.policy import checked_name, checked_policy
@@ -21,6 +22,7 @@ from agent_adapter.core.results import ResultCodec
 from agent_adapter.core.schema.dialects import neutral
 from agent_adapter.core.schema.from_function import Collects, collects, read_function, runs_async
 from agent_adapter.core.schema.injection import Injection, register_injection
+from agent_adapter.core.schema.mending import json_text_at, mended
 from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust
 from agent_adapter.core.validation import ArgumentCheck, ModelCheck
 
@@ -48,6 +50,7 @@ _POLICY = (
     "tags",
     "version",
     "once_key",
+    "json_text",
 )
 _REPLACEABLE = frozenset(_POLICY) | {"name", "description"}
 
@@ -60,6 +63,7 @@ class ToolSpec:
     `timeout` is in seconds, `cost` in the unit of `RunLimits.max_cost`, `targets=None` means every
     integration. `injected` are the parameters no model can supply, `secrets` those that are masked.
     `plain` says that the arguments are only JSON's own types, so that their digest cannot drift.
+    `json_text` accepts the JSON text of an object or array where one belongs.
     `collects` names the kind of a generator function, whose result is the list of its items.
     """
 
@@ -79,6 +83,7 @@ class ToolSpec:
     tags: tuple[str, ...] = ()
     version: str | None = None
     once_key: Callable[[Any], str] | None = None
+    json_text: bool = False
     is_async: bool = field(default=False, repr=False)
     collects: Collects | None = field(default=None, repr=False)
     injected: tuple[Injection, ...] = field(default=(), repr=False)
@@ -115,14 +120,17 @@ class ToolSpec:
         _refuse_unknown(chosen, policy)
         read = read_function(chosen, fn)
         text = description if description is not None else read.doc.description
-        check = ModelCheck(
-            read.model,
-            read.schema,
-            fields=read.fields,
-            secrets=read.secrets,
-            plain=read.plain,
-            closed=read.closed,
-        )
+        try:
+            check = ModelCheck(
+                read.model,
+                read.schema,
+                fields=read.fields,
+                secrets=read.secrets,
+                plain=read.plain,
+                closed=read.closed,
+            )
+        except ValueError as exc:
+            raise ToolDefinitionError(f"tool {chosen!r}: {exc}") from exc
         return cls(
             name=chosen,
             description=text,
@@ -180,7 +188,24 @@ class ToolSpec:
 
     def validate(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """The values to pass by keyword, without injected ones; `ToolArgsInvalid` lists flaws."""
-        return self.arguments.validate(self.name, args)
+        try:
+            return self.arguments.validate(self.name, args)
+        except ToolArgsInvalid:
+            if not self.json_text:
+                raise
+        return self.arguments.validate(self.name, self._with_json_read(args))
+
+    async def validated(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """As `validate`; a check of large arguments does not hold up the event loop."""
+        if self.arguments.is_large(args):
+            return await asyncio.to_thread(self.validate, args)
+        return self.validate(args)
+
+    def _with_json_read(self, args: Any) -> Any:
+        """`args` with objects in the place of their JSON text, also where all of it is text."""
+        schema = self.arguments.schema
+        whole = json_text_at(schema, args, schema)
+        return mended(schema, args if whole is None else whole, json_text=True)
 
     def dump(self, values: Mapping[str, Any]) -> bytes:
         """Validated `values` as JSON under the schema's names; secrets are written in clear."""

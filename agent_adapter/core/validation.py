@@ -7,31 +7,40 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from agent_adapter.core.errors import ToolArgsInvalid
 from agent_adapter.core.json_values import SecretWriter, in_clear, json_ready, needs_rewriting
 from agent_adapter.core.problems import capped, field_problems, unknown_argument, unwritable
+from agent_adapter.core.schema.json_reading import json_validator, written_by_type
+from agent_adapter.core.schema.mending import has_aliases, mended
 
 Validate = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 """Takes the tool's name, for its errors, and the arguments."""
+
+_SCALARS = (str, int, bool, float, type(None))
+"""Types whose values `json_ready` gives back as they are."""
 
 _MASK = ord("*")
 """What a Pydantic secret looks like once it is dumped begins with it."""
 
 
-_SCALARS = (str, int, bool, float, type(None))
-"""Types whose values `json_ready` gives back as they are."""
-
-
 class ArgumentCheck(Protocol):
-    """A tool's arguments, compiled: checked, written, and described by a schema."""
+    """A tool's arguments, compiled: checked, written, and described by a schema.
+
+    `may_be_slow` says that `is_large` has to be asked before a check on an event loop.
+    """
 
     schema: Mapping[str, Any]
+    may_be_slow: bool
 
     @property
     def validate(self) -> Validate:
         """The values by parameter name, or `ToolArgsInvalid` with one line per field."""
+        ...
+
+    def is_large(self, args: Any) -> bool:
+        """Whether checking `args` takes so long that it belongs off the event loop."""
         ...
 
     def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:
@@ -55,6 +64,8 @@ class ModelCheck:
     """
 
     __slots__ = (
+        "_aliased",
+        "_by_type",
         "_fields",
         "_known",
         "_model",
@@ -63,6 +74,7 @@ class ModelCheck:
         "_renamed",
         "_secrets",
         "_validate_json",
+        "may_be_slow",
         "schema",
         "validate",
     )
@@ -80,13 +92,17 @@ class ModelCheck:
         self.schema = schema
         self._model = model
         self._fields = dict(fields)
-        self._validate_json: Callable[..., Any] = model.__pydantic_validator__.validate_json
+        self._validate_json: Callable[..., Any] = json_validator(model).validate_json
         self._renamed = {field: name for field, name in fields.items() if field != name}
         self._public = {fields[field]: _alias(model, field) for field in fields}
         self._known = frozenset(schema.get("properties", {}))
         self._secrets = frozenset(self._public[name] for name in secrets)
+        self.may_be_slow = False
         self._plain = plain
-        quick = closed and not self._renamed
+        own: frozenset[str] = frozenset() if plain else written_by_type(model)
+        self._by_type = frozenset(fields[field] for field in own)
+        self._aliased = has_aliases(schema)
+        quick = closed and not self._renamed and not self._aliased
         self.validate: Validate = self._quickly() if quick else self._thoroughly
 
     def _quickly(self) -> Validate:
@@ -107,24 +123,50 @@ class ModelCheck:
         return validate
 
     def _thoroughly(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        if self._aliased:  # a nested object that ignores unknown names would lose an alias
+            args = mended(self.schema, args)
+        values, failure = self._tried(args)
+        if values is None:
+            meant = self._meant(args)
+            if meant is not args:
+                args = meant
+                values, failure = self._tried(args)
+        if values is None:
+            raise ToolArgsInvalid(tool, capped(self._problems(args, failure)))
+        return self._by_parameter(values) if self._renamed else values
+
+    def _tried(self, args: Any) -> tuple[dict[str, Any] | None, Exception]:
+        """The model's fields, or what is wrong."""
         try:
             if type(args) is not dict:
                 args = _as_dict(args)
             if self._known.issuperset(args):
-                values = self._checked(args)
-                return self._by_parameter(values) if self._renamed else values
-            failure: Exception = TypeError("unknown argument")
+                return self._checked(args), TypeError()
+            return None, TypeError("unknown argument")
         except Exception as exc:  # a validator of the author's may raise anything
-            failure = exc
-        raise ToolArgsInvalid(tool, capped(self._problems(args, failure)))
+            return None, exc
+
+    def _meant(self, args: Any) -> Any:
+        """Arguments that were refused, as a model may have meant them."""
+        try:
+            return mended(self.schema, args)
+        except Exception:  # a cycle, or a mapping of the caller's
+            return args
+
+    def is_large(self, args: Any) -> bool:
+        """Never: Pydantic checks a million values in the time that this would take to count."""
+        return False
 
     def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:
         """`values` under the names that the schema uses, as JSON-able Python."""
         names = self._public
-        return {
-            names.get(name, name): value if type(value) in _SCALARS else json_ready(value, secret)
-            for name, value in values.items()
-        }
+        own = {name: value for name, value in values.items() if name in self._by_type}
+        written = from_json(self.serialised(own)) if own else {}
+        for name, value in values.items():
+            if name not in own:
+                plain = type(value) in _SCALARS
+                written[names.get(name, name)] = value if plain else json_ready(value, secret)
+        return written
 
     def public_name(self, parameter: str) -> str:
         """The name that the schema uses for `parameter`."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ToolFailed
-from agent_adapter.core.policy import fitting_name
+from agent_adapter.core.names import fitting_name
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.base import IntegrationBase

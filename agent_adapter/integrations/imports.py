@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_adapter.core.errors import ToolFailed
-from agent_adapter.core.policy import fitting_name
+from agent_adapter.core.names import fitting_name
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
 

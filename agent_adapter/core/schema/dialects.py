@@ -1,55 +1,235 @@
-"""Pure functions from JSON Schema to JSON Schema; none changes what it is given."""
+"""Pure functions from the normal form to what one reader takes; none changes what it is given."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-_LOCAL = ("#/$defs/", "#/definitions/")
+from agent_adapter.core.names import aliases
+from agent_adapter.core.schema.keywords import mapped, subschemas
+from agent_adapter.core.schema.references import target_of
+
+Schema = dict[str, Any]
+
+_MOST_INLINED = 10_000
+"""How many schemas may come out of inlining: references to references double with each step."""
 
 
-def neutral(schema: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a provider's documentation says its API accepts; `None` where it says nothing.
+
+    `tool_name` and `parameter_name` are patterns for whole names, `description` counts characters,
+    `keywords` are those that are read, `needs_items` says that an array must describe its items.
+    """
+
+    tool_name: str
+    parameter_name: str | None = None
+    description: int | None = None
+    keywords: frozenset[str] | None = None
+    properties: int | None = None
+    enum_values: int | None = None
+    nesting: int | None = None
+    needs_items: bool = False
+    empty_enum_text: bool = True
+    union_at_the_top: bool = False
+    text_beside_reference: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """A provider's form of a schema: its limits, and the rewrites that keep to them, in order.
+
+    Calling it with a schema in the normal form gives the provider's; `ValueError` names the place
+    that it cannot express. What a rewrite leaves out is still checked when a call arrives.
+    """
+
+    name: str
+    limits: Limits
+    rewrites: tuple[Callable[[Schema, Limits], Schema], ...]
+
+    def __call__(self, schema: Mapping[str, Any]) -> Schema:
+        """`schema` as the provider takes it."""
+        result = neutral(schema)
+        for rewrite in self.rewrites:
+            result = rewrite(result, self.limits)
+        return used_definitions(result)
+
+    def tool(self, description: str, schema: Mapping[str, Any]) -> tuple[str, Schema]:
+        """Description and schema; what is too long for the former stands in the latter."""
+        result = self(schema)
+        most = self.limits.description
+        if most is None or len(description) <= most:
+            return description, result
+        cut = max(description.rfind(end, 0, most - 1) for end in ("\n", ". ", " "))
+        cut = cut if cut > most // 2 else most - 1
+        rest = description[cut:].strip()
+        text = result.get("description")
+        result["description"] = f"{rest}\n{text}" if text else rest
+        return description[:cut].rstrip() + "…", result
+
+
+def neutral(schema: Mapping[str, Any]) -> Schema:
     """A deep copy of `schema` without its top-level title; references stay as they are."""
     plain = copy.deepcopy(dict(schema))
     plain.pop("title", None)
     return plain
 
 
-def inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """`schema` with every local reference replaced by what it refers to, and no `$defs`.
+def inlined(schema: Mapping[str, Any]) -> Schema:
+    """`schema` with every reference replaced by what it refers to, and no `$defs`.
 
-    Raises `ValueError` for a schema that refers to itself, and for a reference that leads nowhere.
+    Raises `ValueError` for a schema that refers to itself, and for one that would become too large.
     """
+    left = _MOST_INLINED
+
+    def expanded(node: Any, path: tuple[str, ...]) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise ValueError(f"without references it has more than {_MOST_INLINED:,} schemas")
+        if not isinstance(node, dict):
+            return node
+        reference = node.get("$ref")
+        if not isinstance(reference, str):
+            return mapped(node, lambda part: expanded(part, path))
+        if reference in path:
+            raise ValueError(
+                f"{reference} refers to itself, so it cannot be inlined; "
+                "give the parameter a type that is not recursive, or keep the references"
+            )
+        target = expanded(target_of(reference, schema), (*path, reference))
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        return {**target, **mapped(beside, lambda part: expanded(part, path))}
+
     plain = neutral(schema)
-    targets = {
-        prefix + name: target
-        for prefix in _LOCAL
-        for name, target in plain.pop(prefix[2:-1], {}).items()
-    }
-    result = _expanded(plain, targets, ())
-    if not isinstance(result, dict):
-        raise ValueError("the schema of a tool's arguments is an object")
+    plain.pop("$defs", None)
+    result: Schema = copy.deepcopy(expanded(plain, ("#",)))
     return result
 
 
-def _expanded(node: Any, targets: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    if isinstance(node, list):
-        return [_expanded(item, targets, path) for item in node]
-    if not isinstance(node, dict):
-        return node
+def used_definitions(schema: Schema) -> Schema:
+    """`schema` without definitions that nothing refers to, which count against limits, too."""
+    definitions = schema.get("$defs")
+    if not definitions:
+        return {key: value for key, value in schema.items() if key != "$defs"}
+    used: set[str] = set()
+    waiting: list[Any] = [{key: value for key, value in schema.items() if key != "$defs"}]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, Mapping):
+            continue
+        name = str(node.get("$ref", "")).removeprefix("#/$defs/")
+        if name in definitions and name not in used:
+            used.add(name)
+            waiting.append(definitions[name])
+        waiting += [part for _, part in subschemas(node)]
+    kept = {name: part for name, part in definitions.items() if name in used}
+    rest = {key: value for key, value in schema.items() if key != "$defs"}
+    return {**rest, "$defs": kept} if kept else rest
+
+
+def breaches(limits: Limits, name: str, description: str, schema: Schema) -> list[str]:
+    """What of an emitted tool goes beyond `limits`, and every reference that leads nowhere."""
+    found = []
+    if not re.fullmatch(limits.tool_name, name):
+        found.append(f"the name {name!r} does not match {limits.tool_name}")
+    if limits.description is not None and len(description) > limits.description:
+        found.append(f"the description has {len(description)} of {limits.description} characters")
+    if not limits.union_at_the_top and schema.keys() & {"anyOf", "oneOf", "allOf", "not"}:
+        found.append("the schema has a union at the top")
+    nodes = list(_nodes(schema))
+    for node, place in nodes:
+        found += [f"{place}: {text}" for text in _of_node(limits, node, schema)]
+    properties = sum(len(node.get("properties", ())) for node, _ in nodes)
+    values = sum(len(node.get("enum", ())) for node, _ in nodes)
+    totals = (
+        (properties, limits.properties, "properties"),
+        (values, limits.enum_values, "enum values"),
+        (_nesting(schema, schema, ()), limits.nesting, "levels of nesting"),
+    )
+    return found + [
+        f"the schema has {count} {what}, and {most} are the most"
+        for count, most, what in totals
+        if most is not None and count > most
+    ]
+
+
+def _of_node(limits: Limits, node: Schema, root: Schema) -> Iterable[str]:
+    names = [name for name in node.get("properties", ()) if limits.parameter_name is not None]
+    for name in names:
+        if not re.fullmatch(limits.parameter_name or "", name):
+            yield f"the parameter name {name!r} does not match {limits.parameter_name}"
+    if limits.keywords is not None and (unknown := node.keys() - limits.keywords):
+        yield f"the keywords {', '.join(sorted(unknown))} are not read"
+    if limits.needs_items and node.get("type") == "array" and "items" not in node:
+        yield "an array does not say of what"
+    if not limits.empty_enum_text and "" in node.get("enum", ()):
+        yield "an enum holds an empty text"
+    missing = [name for name in node.get("required", ()) if name not in node.get("properties", ())]
+    if missing and "properties" in node:
+        yield f"{', '.join(missing)} is required and not a property"
     reference = node.get("$ref")
-    if not isinstance(reference, str):
-        return {name: _expanded(item, targets, path) for name, item in node.items()}
-    if reference in path:
-        raise ValueError(
-            f"{reference} refers to itself, so it cannot be inlined; "
-            "give the parameter a type that is not recursive, or keep the references"
-        )
-    if reference not in targets:
-        raise ValueError(
-            f"{reference} leads nowhere: the schema defines {sorted(targets) or 'none'}"
-        )
-    target = _expanded(copy.deepcopy(targets[reference]), targets, (*path, reference))
-    beside = {name: _expanded(item, targets, path) for name, item in node.items() if name != "$ref"}
-    return {**target, **beside} if isinstance(target, dict) else target
+    if isinstance(reference, str):
+        if not limits.text_beside_reference and len(node) > 1:
+            yield "a reference has keywords beside it"
+        try:
+            target_of(reference, root)
+        except ValueError as exc:
+            yield str(exc)
+
+
+def _nodes(schema: Schema, place: str = "schema") -> Iterable[tuple[Schema, str]]:
+    yield schema, place
+    for keyword, part in subschemas(schema):
+        if isinstance(part, dict):
+            yield from _nodes(part, f"{place}.{keyword}")
+
+
+def _nesting(node: Any, root: Schema, path: tuple[str, ...]) -> int:
+    """Objects within objects, references followed until they come back."""
+    if not isinstance(node, dict):
+        return 0
+    reference = node.get("$ref")
+    if isinstance(reference, str) and reference not in path:
+        return _nesting(target_of(reference, root), root, (*path, reference))
+    parts = [part for keyword, part in subschemas(node) if keyword != "$defs"]
+    deepest = max((_nesting(part, root, path) for part in parts), default=0)
+    return deepest + ("properties" in node)
+
+
+def renamed(schema: Schema, limits: Limits) -> Schema:
+    """`schema` with the parameter names that the provider refuses under their aliases."""
+
+    def change(node: Any) -> Any:
+        if not isinstance(node, dict):
+            return node
+        names = {
+            name: alias
+            for name, alias in aliases(node.get("properties", ())).items()
+            if limits.parameter_name and not re.fullmatch(limits.parameter_name, name)
+        }
+        node = mapped(node, change)
+        if names:
+            node["properties"] = {
+                names.get(name, name): _told(part, name) if name in names else part
+                for name, part in node["properties"].items()
+            }
+            for keyword in ("required", "propertyOrdering"):
+                if keyword in node:
+                    node[keyword] = [names.get(name, name) for name in node[keyword]]
+        return node
+
+    result: Schema = change(schema)
+    return result
+
+
+def _told(part: Any, name: str) -> Any:
+    """A renamed parameter's own name is what its documentation, and the tool's, speaks of."""
+    if not isinstance(part, dict):
+        return part
+    text = part.get("description")
+    return {**part, "description": f"{text} (`{name}`)" if text else f"`{name}`"}

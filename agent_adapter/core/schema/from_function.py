@@ -21,6 +21,8 @@ from agent_adapter.core.schema.argument_model import (
 from agent_adapter.core.schema.docstrings import DocText, read_docstring
 from agent_adapter.core.schema.injection import Injection, injection_of
 from agent_adapter.core.schema.json_types import is_closed, is_plain
+from agent_adapter.core.schema.normal import normal
+from agent_adapter.core.schema.parameter_types import described_type, refuse_one_shot
 
 Collects = Literal["sync", "async"]
 """Which kind of generator a tool is, whose items become one list."""
@@ -64,7 +66,8 @@ def read_function(name: str, fn: Callable[..., Any]) -> FunctionSignature:
         if injection is not None:
             injected.append(injection)
         else:
-            annotations[parameter.name] = annotation
+            refuse_one_shot(name, parameter.name, annotation)
+            annotations[parameter.name] = described_type(annotation)
     supplied = [parameter for parameter in parameters if parameter.name in annotations]
     model, fields = argument_model(name, supplied, annotations, doc, resolver)
     plain = all(map(is_plain, annotations.values())) and not any(
@@ -73,7 +76,7 @@ def read_function(name: str, fn: Callable[..., Any]) -> FunctionSignature:
     secrets = secret_parameters(name, annotations)
     return FunctionSignature(
         model=model,
-        schema=model_schema(name, model, fields, secrets),
+        schema=_normal_schema(name, model_schema(name, model, fields, secrets)),
         doc=doc,
         injected=tuple(injected),
         secrets=secrets,
@@ -82,6 +85,15 @@ def read_function(name: str, fn: Callable[..., Any]) -> FunctionSignature:
         plain=plain,
         closed=plain and all(map(is_closed, annotations.values())),
     )
+
+
+def _normal_schema(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Pydantic's schema is normal but for what `json_schema_extra` and own types put into it."""
+    try:
+        return normal(schema)
+    except ValueError as exc:
+        text = str(exc).removeprefix("it ")
+        raise ToolDefinitionError(f"tool {name!r}: its JSON Schema {text}") from exc
 
 
 def runs_async(fn: Callable[..., Any]) -> bool:

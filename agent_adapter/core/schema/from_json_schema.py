@@ -3,65 +3,79 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
-from urllib.parse import unquote
 
-import jsonschema
-from jsonschema.exceptions import SchemaError
+from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
-from jsonschema.validators import validator_for
 from pydantic_core import from_json, to_json
-from referencing.jsonschema import EMPTY_REGISTRY
 
 from agent_adapter.core.errors import ToolArgsInvalid, ToolDefinitionError
 from agent_adapter.core.json_values import SecretWriter, in_clear, json_ready
-from agent_adapter.core.problems import capped, path_text, unknown_argument, unwritable
+from agent_adapter.core.problems import (
+    JSON_TEXT,
+    capped,
+    expected_at,
+    fields_at,
+    path_text,
+    unknown_argument,
+    unwritable,
+)
 from agent_adapter.core.schema.annotations import Resolver
-from agent_adapter.core.schema.dialects import neutral
+from agent_adapter.core.schema.bounded import TooManySteps, checker, problems_of
 from agent_adapter.core.schema.injection import Injection, injection_of
+from agent_adapter.core.schema.mending import has_aliases, json_text_at, mended
+from agent_adapter.core.schema.normal import normal
 
 _SHOWN = 80
-_DATA = frozenset({"const", "default", "enum", "examples"})
-"""Keywords whose values are data, in which `$ref` means nothing."""
+_MOST_ERRORS = 1000
+"""How many problems of one call are counted."""
+
+_LARGE = 5_000
+"""How many values make arguments large: their check takes tens of milliseconds."""
 
 
 class SchemaCheck:
-    """Arguments checked by a JSON Schema (2020-12, or the draft that `$schema` names).
+    """Arguments checked by a JSON Schema of any draft.
 
-    `reserved` are names that the library fills in, which arguments therefore cannot have.
+    `schema` is its normal form. `reserved` are names that the library fills in, which arguments
+    therefore cannot have.
     """
 
-    __slots__ = ("_reserved", "_validator", "schema")
+    __slots__ = ("_aliased", "_reserved", "_validator", "schema")
 
     def __init__(
         self, tool: str, schema: Mapping[str, Any], reserved: frozenset[str] = frozenset()
     ) -> None:
-        self.schema: Mapping[str, Any] = _checked_schema(tool, schema)
-        kind = validator_for(self.schema, default=jsonschema.Draft202012Validator)
         try:
-            kind.check_schema(self.schema)
-        except SchemaError as exc:
-            where = path_text(tuple(exc.path))
-            raise ToolDefinitionError(
-                f"tool {tool!r}: its JSON Schema is invalid at {where}: {exc.message}"
-            ) from exc
-        _check_references(tool, self.schema)
+            self.schema: Mapping[str, Any] = normal(schema)
+            self._validator: Validator = checker(self.schema)
+        except ValueError as exc:
+            text = str(exc).removeprefix("it ")
+            raise ToolDefinitionError(f"tool {tool!r}: its JSON Schema {text}") from exc
         _check_reserved(tool, self.schema, reserved)
         self._reserved = reserved
-        # A registry of its own: the default one would fetch references from the network.
-        self._validator: Validator = kind(self.schema, registry=EMPTY_REGISTRY)
+        self._aliased = has_aliases(self.schema)
 
     def validate(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """A copy of `args` as JSON values; `ToolArgsInvalid` has one line per field."""
         try:
-            copied = _json_copy(args)
+            copied = self._copied(args)
             problems = self._problems(copied)
+            if problems:
+                meant = mended(self.schema, copied)
+                if meant is not copied:
+                    copied, problems = meant, self._problems(meant)
         except Exception as exc:
             problems = [_refusal(args, exc)]
         if problems:
             raise ToolArgsInvalid(tool, capped(problems))
         return copied
+
+    def is_large(self, args: Any) -> bool:
+        """Whether checking `args` takes so long that it belongs off the event loop."""
+        return _size(args, _LARGE) >= _LARGE
 
     def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:
         """`values` as JSON-able Python; a foreign tool's names are the schema's."""
@@ -75,14 +89,45 @@ class SchemaCheck:
         """`values` as JSON; they came from JSON."""
         return to_json(values, bytes_mode="base64", fallback=str)
 
+    def _copied(self, args: Any) -> dict[str, Any]:
+        copied = _json_copy(args)
+        # An open object would take an alias for a name of its own.
+        return mended(self.schema, copied) if self._aliased else copied
+
     def _problems(self, args: dict[str, Any]) -> list[str]:
         known = self.schema.get("properties", {})
         taken = [name for name in args if name in self._reserved]
         found = dict.fromkeys(unknown_argument(name, known) for name in taken)
-        for error in self._validator.iter_errors(args):
-            for line in _lines(error, args):
+        for error in islice(problems_of(self._validator, args), _MOST_ERRORS):
+            for line in self._lines(error):
                 found.setdefault(line)
         return list(found)
+
+    def _lines(self, error: Any) -> list[str]:
+        path = tuple(error.absolute_path)
+        if error.validator == "additionalProperties" and error.validator_value is False:
+            known = fields_at(self.schema, path)
+            extra = [name for name in error.instance if name not in known]
+            prefix = path_text(path) + "." if path else ""
+            return [prefix + unknown_argument(name, known) for name in extra]
+        if error.validator == "required":
+            missing = [name for name in error.validator_value if name not in error.instance]
+            return [
+                f"{path_text((*path, name))}: is missing "
+                f"(expected {expected_at(self.schema, (*path, name))})"
+                for name in missing
+            ]
+        if json_text_at(error.schema, error.instance, self.schema) is not None:
+            return [f"{path_text(path)}: {JSON_TEXT} (expected {expected_at(self.schema, path)})"]
+        message = error.message
+        message = message if len(message) <= 3 * _SHOWN else message[:_SHOWN] + "…"
+        return [f"{path_text(path)}: {message} (expected {self._rule(error, path)})"]
+
+    def _rule(self, error: ValidationError, path: tuple[str | int, ...]) -> str:
+        if error.validator in ("anyOf", "oneOf", "type"):
+            return expected_at(self.schema, path)
+        value = str(error.validator_value)
+        return f"{error.validator} {value if len(value) <= _SHOWN else value[:_SHOWN] + '…'}"
 
 
 def injected_by_annotation(name: str, fn: Callable[..., Any]) -> tuple[Injection, ...]:
@@ -104,65 +149,6 @@ def injected_by_annotation(name: str, fn: Callable[..., Any]) -> tuple[Injection
         if injection is not None:
             found.append(injection)
     return tuple(found)
-
-
-def _checked_schema(tool: str, schema: Any) -> dict[str, Any]:
-    if not isinstance(schema, Mapping):
-        raise ToolDefinitionError(
-            f"tool {tool!r}: its JSON Schema is an object, not {type(schema).__name__}"
-        )
-    copied = neutral(schema)
-    kind = copied.setdefault("type", "object")
-    if kind != "object":
-        raise ToolDefinitionError(
-            f"tool {tool!r}: its JSON Schema describes {kind!r}; arguments are always an 'object'"
-        )
-    try:
-        to_json(copied)
-    except Exception as exc:
-        raise ToolDefinitionError(
-            f"tool {tool!r}: its JSON Schema holds something that is not JSON ({exc})"
-        ) from exc
-    return copied
-
-
-def _check_references(tool: str, schema: Mapping[str, Any]) -> None:
-    """Refuses references that lead out of the schema: nothing is ever fetched for a check."""
-    for reference in _references(schema):
-        if reference.startswith("#/"):
-            if _leads_somewhere(reference, schema):
-                continue
-        elif reference.startswith("#") or "$id" in schema:
-            continue
-        raise ToolDefinitionError(
-            f"tool {tool!r}: its JSON Schema refers to {reference!r}, which is not in it; put what "
-            "it refers to under `$defs`"
-        )
-
-
-def _references(node: Any) -> Iterator[str]:
-    if isinstance(node, list):
-        for item in node:
-            yield from _references(item)
-    elif isinstance(node, Mapping):
-        for name, item in node.items():
-            if name == "$ref" and isinstance(item, str):
-                yield item
-            elif name not in _DATA:
-                yield from _references(item)
-
-
-def _leads_somewhere(reference: str, schema: Mapping[str, Any]) -> bool:
-    node: Any = schema
-    for part in unquote(reference).removeprefix("#/").split("/"):
-        name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, list) and name.isdecimal() and int(name) < len(node):
-            node = node[int(name)]
-        elif isinstance(node, Mapping) and name in node:
-            node = node[name]
-        else:
-            return False
-    return True
 
 
 def _check_reserved(tool: str, schema: Mapping[str, Any], reserved: frozenset[str]) -> None:
@@ -189,38 +175,23 @@ def _refusal(args: Any, exc: Exception) -> str:
     for name in args:
         if not isinstance(name, str):
             return unknown_argument(name, ())
+    if isinstance(exc, TooManySteps):
+        return "arguments: checking them takes too long (expected fewer or simpler values)"
     if "at line" in str(exc):
         return "arguments: NaN and infinity are not JSON (expected finite numbers)"
     return unwritable(exc)
 
 
-def _lines(error: jsonschema.ValidationError, args: dict[str, Any]) -> list[str]:
-    path = tuple(error.absolute_path)
-    if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
-        known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
-        extra = [name for name in error.instance if name not in known]
-        prefix = path_text(path) + "." if path else ""
-        return [prefix + unknown_argument(name, known) for name in extra]
-    if error.validator == "required" and isinstance(error.instance, Mapping):
-        missing = [name for name in _texts(error.validator_value) if name not in error.instance]
-        return [
-            f"{path_text((*path, name))}: is missing (expected {_expected(error.schema, name)})"
-            for name in missing
-        ]
-    message = error.message if len(error.message) <= 3 * _SHOWN else error.message[:_SHOWN] + "…"
-    return [f"{path_text(path)}: {message} (expected {_rule(error)})"]
-
-
-def _texts(value: Any) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def _expected(schema: Any, name: str) -> str:
-    node = schema.get("properties", {}).get(name, {}) if isinstance(schema, Mapping) else {}
-    kind = node.get("type") if isinstance(node, Mapping) else None
-    return str(kind) if kind else "a value that the schema allows"
-
-
-def _rule(error: jsonschema.ValidationError) -> str:
-    value = str(error.validator_value)
-    return f"{error.validator} {value if len(value) <= _SHOWN else value[:_SHOWN] + '…'}"
+def _size(value: Any, most: int) -> int:
+    """How many values `value` holds, counted no further than `most`; long texts count by length."""
+    count, waiting = 0, [value]
+    while waiting and count < most:
+        item = waiting.pop()
+        count += 1
+        if isinstance(item, Mapping):
+            waiting += item.values()
+        elif isinstance(item, (list, tuple)):
+            waiting += item
+        elif isinstance(item, str):
+            count += len(item) // 1000
+    return count

@@ -1,7 +1,7 @@
-"""OpenAI's strict subset of JSON Schema, and the way back from the arguments it produces.
+"""OpenAI's strict subset of JSON Schema.
 
 Strict demands that every object is closed and every property required, so a parameter that may be
-left out becomes one that may be null; `strict_arguments` takes such nulls out again.
+left out becomes one that may be null; the check takes such a null as "not given".
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from agent_adapter.core.schema.dialects import used_definitions
+from agent_adapter.core.schema.mending import takes_null
 from agent_adapter.core.schema.references import refers_to_itself, target_of
 
 # What OpenAI's guide to structured outputs lists; everything else is refused by the API.
 _KEPT = frozenset(
     {
         "type", "description", "enum", "const", "properties", "required", "additionalProperties",
-        "items", "anyOf", "$ref", "$defs", "definitions", "pattern", "format", "multipleOf",
+        "items", "anyOf", "$ref", "$defs", "pattern", "format", "multipleOf",
         "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
     }
 )  # fmt: skip
@@ -47,12 +49,10 @@ def openai_strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     for keyword in ("anyOf", "oneOf", "allOf", "enum", "not"):
         root.pop(keyword, None)  # the API refuses them at the top, the executor checks them
     strict = _strict(root, root, "arguments")
-    for key in ("$defs", "definitions"):
-        if key in root:
-            strict[key] = {
-                name: _strict(part, root, f"{key}.{name}") for name, part in root[key].items()
-            }
-    _drop_unused(strict)
+    if "$defs" in root:
+        definitions = root["$defs"].items()
+        strict["$defs"] = {name: _strict(part, root, f"$defs.{name}") for name, part in definitions}
+    strict = used_definitions(strict)
     _check_limits(strict)
     return strict
 
@@ -65,7 +65,6 @@ def _strict(node: Any, root: Mapping[str, Any], where: str) -> dict[str, Any]:
         return {"$ref": node["$ref"]}
     result = {key: value for key, value in node.items() if key in _KEPT}
     result.pop("$defs", None)
-    result.pop("definitions", None)
     _tidy_text(result)
     if node.get("default") is not None:
         _describe(result, f"Default: {json.dumps(node['default'], ensure_ascii=False)}.")
@@ -125,7 +124,7 @@ def _close(
 
 def _property(part: Any, root: Mapping[str, Any], where: str, *, optional: bool) -> dict[str, Any]:
     strict = _strict(part, root, where)
-    if not optional or _takes_null(part, root):
+    if not optional or takes_null(part, root):
         return strict
     text = strict.pop("description", None)
     widened: dict[str, Any] = {"anyOf": [strict, {"type": "null"}]}
@@ -152,40 +151,9 @@ def _is(node: Mapping[str, Any], kind: str) -> bool:
     return kind == stated or (isinstance(stated, list) and kind in stated)
 
 
-def _takes_null(node: Any, root: Mapping[str, Any]) -> bool:
-    if node is True:
-        return True
-    if not isinstance(node, Mapping):
-        return False
-    if isinstance(node.get("$ref"), str):
-        return _takes_null(target_of(node["$ref"], root), root)
-    if "const" in node:
-        return node["const"] is None
-    if "enum" in node:
-        return None in node["enum"]
-    members = node.get("anyOf", node.get("oneOf"))
-    if members is not None:
-        return any(_takes_null(member, root) for member in members)
-    return _is(node, "null") or not node.keys() & {"type", "allOf", "properties"}
-
-
-def _drop_unused(schema: dict[str, Any]) -> None:
-    """Definitions that nothing refers to any more count against the limits; remove them."""
-    for key in ("$defs", "definitions"):
-        while key in schema:
-            text = json.dumps(schema)
-            unused = [n for n in schema[key] if json.dumps(f"#/{key}/{n}") not in text]
-            for name in unused:
-                del schema[key][name]
-            if not schema[key]:
-                del schema[key]
-            if not unused:
-                break
-
-
 def _check_limits(schema: Mapping[str, Any]) -> None:
     properties, values, depth = _counted(schema, 0)
-    for part in (*schema.get("$defs", {}).values(), *schema.get("definitions", {}).values()):
+    for part in schema.get("$defs", {}).values():
         more = _counted(part, 0)
         properties, values = properties + more[0], values + more[1]
     for found, most, what in (
@@ -207,51 +175,3 @@ def _counted(node: Mapping[str, Any], depth: int) -> tuple[int, int, int]:
         properties, values = properties + more[0], values + more[1]
         deepest = max(deepest, more[2])
     return properties, values, deepest
-
-
-def strict_arguments(schema: Mapping[str, Any], arguments: Any) -> Any:
-    """What a strict model meant: nulls taken out where `schema`, the neutral one, has no null.
-
-    A null for a parameter that may be left out and cannot be null means "not given". Everything
-    else stays as it was sent, whatever it is: the executor checks it.
-    """
-    return _meant(schema, arguments, schema)
-
-
-def _meant(node: Any, value: Any, root: Mapping[str, Any]) -> Any:
-    if not isinstance(node, Mapping):
-        return value
-    if isinstance(node.get("$ref"), str):
-        node = {**target_of(node["$ref"], root), **{k: v for k, v in node.items() if k != "$ref"}}
-    if len(node.get("allOf", ())) == 1:
-        return _meant(node["allOf"][0], value, root)
-    members = node.get("anyOf", node.get("oneOf"))
-    if members and "properties" not in node:
-        return _meant(_member(members, value, root), value, root)
-    if isinstance(value, list) and isinstance(node.get("items"), Mapping):
-        return [_meant(node["items"], item, root) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    properties, required = node.get("properties", {}), node.get("required", ())
-    return {
-        name: _meant(properties.get(name), item, root)
-        for name, item in value.items()
-        if item is not None
-        or name in required
-        or name not in properties
-        or _takes_null(properties[name], root)
-    }
-
-
-def _member(members: list[Any], value: Any, root: Mapping[str, Any]) -> Any:
-    """The member of a union that `value` was written for; strict writes every property of it."""
-    for member in members:
-        if isinstance(member, Mapping) and isinstance(member.get("$ref"), str):
-            member = target_of(member["$ref"], root)
-        if isinstance(value, list) and _is(member, "array"):
-            return member
-        if isinstance(value, Mapping) and set(member.get("properties", ())) == set(value):
-            fixed = {n: p["const"] for n, p in member["properties"].items() if "const" in p}
-            if all(value[name] == const for name, const in fixed.items()):
-                return member
-    return None

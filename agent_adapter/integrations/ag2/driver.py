@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import ApprovalPending, ToolError
-from agent_adapter.core.policy import fitting_name
+from agent_adapter.core.names import fitting_name
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import IntegrationError
-from agent_adapter.core.policy import fitting_name
+from agent_adapter.core.names import fitting_name
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
 

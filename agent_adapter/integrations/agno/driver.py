@@ -17,7 +17,7 @@ from agent_adapter.core.errors import (
     IntegrationError,
     ToolError,
 )
-from agent_adapter.core.policy import fitting_name
+from agent_adapter.core.names import fitting_name
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.routing import Finish, Handoff
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import IntegrationError, ToolFailed
-from agent_adapter.core.policy import fitting_name
+from agent_adapter.core.names import fitting_name
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.imports import jsonable
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import IntegrationError, ToolDefinitionError, ToolError
-from agent_adapter.core.policy import fitting_name
+from agent_adapter.core.names import fitting_name
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.approval.request import visible

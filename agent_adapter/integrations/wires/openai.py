@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agent_adapter.core.errors import IntegrationError
-from agent_adapter.core.schema.openai_strict import openai_strict, strict_arguments
+from agent_adapter.core.schema.mending import mended
+from agent_adapter.core.schema.openai_strict import openai_strict
 from agent_adapter.core.schema.providers import openai
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, adapted, member
@@ -36,8 +37,8 @@ def meant(spec: ToolSpec, args: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments without the nulls that stand for "not given"."""
     if not _holds_null(args):
         return args
-    mended: Mapping[str, Any] = strict_arguments(spec.arguments.schema, args)
-    return mended
+    without: Mapping[str, Any] = mended(spec.arguments.schema, args)
+    return without
 
 
 def calls_of(response: Any) -> tuple[Api, list[ProviderCall]]:

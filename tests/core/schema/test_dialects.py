@@ -58,8 +58,8 @@ def test_recursive_schema_cannot_be_inlined() -> None:
 
 
 def test_dangling_reference_is_named() -> None:
-    """A reference that leads nowhere is an error with what there is."""
-    with pytest.raises(ValueError, match=r"#/\$defs/X leads nowhere: the schema defines none"):
+    """A reference that leads nowhere is an error."""
+    with pytest.raises(ValueError, match=r"#/\$defs/X leads nowhere"):
         inlined({"properties": {"x": {"$ref": "#/$defs/X"}}})
 
 

@@ -59,11 +59,11 @@ def test_foreign_tools_are_untrusted_and_send_data_out() -> None:
 def test_every_problem_is_one_line() -> None:
     """Path, problem, expectation, as for a tool of our own."""
     with pytest.raises(ToolArgsInvalid) as caught:
-        search().validate({"max_results": 1, "class": "c", "where": {"town": "x"}})
+        search().validate({"max_result": 1, "class": "c", "where": {"town": "x"}})
     assert sorted(caught.value.problems) == [
         "class: 'c' is not one of ['a', 'b'] (expected enum ['a', 'b'])",
         "max-results: is missing (expected integer)",
-        "max_results: unknown argument; did you mean 'max-results'? "
+        "max_result: unknown argument; did you mean 'max-results'? "
         "(expected class, max-results, where)",
         "where.city: is missing (expected string)",
         "where.town: unknown argument (expected city)",

@@ -12,7 +12,8 @@ import jsonschema
 import pytest
 from pydantic import BaseModel, Field
 
-from agent_adapter.core.schema.openai_strict import openai_strict, strict_arguments
+from agent_adapter.core.schema.mending import mended
+from agent_adapter.core.schema.openai_strict import openai_strict
 from agent_adapter.core.tool import ToolSpec
 
 Schema = dict[str, Any]
@@ -210,7 +211,7 @@ SENT = {
 
 def test_null_for_a_parameter_without_null_means_not_given() -> None:
     """The inverse: such nulls go, at every depth, and all others stay."""
-    assert strict_arguments(NEUTRAL, SENT) == {
+    assert mended(NEUTRAL, SENT) == {
         "text": "null",
         "amount": 1,
         "level": 2,
@@ -225,14 +226,14 @@ def test_null_for_a_parameter_without_null_means_not_given() -> None:
 
 def test_union_is_read_by_its_discriminator() -> None:
     """In the other member the same property may be null."""
-    dog = strict_arguments(NEUTRAL, {"pet": {"kind": "dog", "lives": None}})
+    dog = mended(NEUTRAL, {"pet": {"kind": "dog", "lives": None}})
     assert dog == {"pet": {"kind": "dog", "lives": None}}
 
 
 def test_what_strict_allows_the_tool_takes() -> None:
     """Arguments that fit the strict schema pass the tool's own check once they are mapped back."""
     jsonschema.validate(SENT, STRICT)
-    values = SPEC.validate(strict_arguments(NEUTRAL, SENT))
+    values = SPEC.validate(mended(NEUTRAL, SENT))
     assert values["few"] == 5
     assert values["pet"] == Cat(kind="cat")
     assert values["place"] == Place(city="Bonn")
@@ -241,4 +242,4 @@ def test_what_strict_allows_the_tool_takes() -> None:
 @pytest.mark.parametrize("sent", [None, 7, [1], {"text": None}, {"unknown": None}], ids=str)
 def test_nonsense_stays_nonsense(sent: Any) -> None:
     """Whatever does not fit is left for the executor to refuse."""
-    assert strict_arguments(NEUTRAL, sent) == sent
+    assert mended(NEUTRAL, sent) == sent

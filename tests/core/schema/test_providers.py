@@ -81,10 +81,18 @@ def test_openai_leaves_the_rest_alone() -> None:
     assert openai(NEUTRAL) == NEUTRAL == anthropic(NEUTRAL)
 
 
-def test_anthropic_names_a_parameter_that_it_refuses() -> None:
-    """The API takes letters, digits and three marks."""
-    with pytest.raises(ValueError, match=r"'größe \(cm\)'.*Anthropic refuses"):
-        anthropic({"type": "object", "properties": {"größe (cm)": {"type": "string"}}})
+def test_s8_anthropic_shows_a_name_that_it_refuses_under_another() -> None:
+    """The API takes letters, digits and three marks; the description has the tool's own name."""
+    schema = {
+        "type": "object",
+        "properties": {"$filter": {"type": "string", "description": "which"}, "a.b": {}},
+        "required": ["$filter"],
+    }
+    assert anthropic(schema) == {
+        "type": "object",
+        "properties": {"filter": {"type": "string", "description": "which (`$filter`)"}, "a.b": {}},
+        "required": ["filter"],
+    }
 
 
 def test_gemini_constant_is_an_enum_of_one() -> None:
@@ -112,7 +120,7 @@ def test_gemini_recursive_reference_keeps_only_itself() -> None:
 
 def test_gemini_enum_of_numbers_stays() -> None:
     """U9: an enum may hold numbers."""
-    assert gemini(NEUTRAL)["$defs"]["Level"]["enum"] == [1, 2]
+    assert gemini(NEUTRAL)["$defs"]["Place"]["properties"]["level"]["enum"] == [1, 2]
 
 
 def test_gemini_default_is_told_in_words() -> None:

@@ -1,0 +1,90 @@
+"""Names that others chose, of tools and of parameters, as names that every provider accepts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+NAME_PATTERN = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+"""The tool names that every provider accepts."""
+
+_PARAMETER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,63}")
+"""The parameter names that every provider accepts."""
+
+_LONGEST = 64
+
+
+def fitting_name(name: str) -> str:
+    """`name` with what no provider accepts replaced by `_`: for tools that others named.
+
+    Where letters would be lost, of a long name or of another script, it ends in a part of its hash.
+    """
+    if NAME_PATTERN.fullmatch(name):
+        return name
+    fitting = re.sub(r"[^a-zA-Z0-9_-]", "_", name)
+    if not re.match(r"[a-zA-Z_]", fitting):
+        fitting = f"_{fitting}"
+    return _hashed(fitting, name) if _loses(name, fitting) else fitting
+
+
+def fitting_names(names: Iterable[str]) -> dict[str, str]:
+    """A fitting name for each of `names`; those that would share one end in their hash.
+
+    A name that fits is kept. The order of `names` changes nothing, so an approval finds its tool
+    again after a server lists its tools in another order.
+    """
+    found = {name: fitting_name(name) for name in names}
+    shared = [_folded(fitting) for fitting in found.values()]
+    return {
+        name: fitting
+        if name == fitting or shared.count(_folded(fitting)) == 1
+        else _hashed(fitting, name)
+        for name, fitting in found.items()
+    }
+
+
+def aliases(properties: Iterable[str]) -> dict[str, str]:
+    """The parameter names of one object that some provider refuses, with one that all accept.
+
+    An alias depends on the names of the object alone, so the way back needs no table: `$filter` is
+    `filter` where the object has no such name, and `año` is `a_o` and a part of its hash.
+    """
+    names = tuple(properties)
+    if all(map(_PARAMETER.fullmatch, names)):
+        return {}
+    return dict(_aliases(names))
+
+
+@lru_cache(maxsize=1024)
+def _aliases(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    wanted = {name: _fitting_parameter(name) for name in names if not _PARAMETER.fullmatch(name)}
+    taken = [*(name for name in names if name not in wanted), *wanted.values()]
+    return tuple(
+        (name, _hashed(alias, name) if taken.count(alias) > 1 else alias)
+        for name, alias in wanted.items()
+    )
+
+
+def _fitting_parameter(name: str) -> str:
+    fitting = re.sub(r"[^a-zA-Z0-9_]", "_", name).strip("_") or "value"
+    if fitting[0].isdigit():
+        fitting = f"_{fitting}"
+    return _hashed(fitting, name) if _loses(name, fitting) else fitting
+
+
+def _loses(name: str, fitting: str) -> bool:
+    """Whether `name` cannot be told from `fitting`: too long, or letters of another script."""
+    foreign = any(char.isalnum() and not char.isascii() for char in name)
+    return foreign or len(fitting) > _LONGEST or not any(char.isalnum() for char in name)
+
+
+def _hashed(fitting: str, name: str) -> str:
+    mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{fitting[: _LONGEST - 9]}_{mark}"
+
+
+def _folded(name: str) -> str:
+    """As a registry compares names."""
+    return name.replace("-", "_").casefold()

@@ -1,0 +1,147 @@
+"""Foreign regular expressions, matched in linear time: a pattern cannot hold up the event loop.
+
+The engine is pydantic-core's (Rust's `regex`), which never backtracks. What it lacks is either
+written otherwise or refused: look-aheads at the start become patterns of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+_LONGEST = 10_000
+_BRACED = re.compile(r"\\[pPxu]\{[^}]*\}")
+_NEEDLESS = frozenset("/\"'`@%,:;=<>!_ ")
+_QUANTIFIER = re.compile(r"\{\d+(,\d*)?\}")
+
+
+class Pattern:
+    """A compiled pattern: `found` parts must occur in a text and `barred` parts must not."""
+
+    __slots__ = ("_barred", "_found")
+
+    def __init__(self, found: list[SchemaValidator], barred: list[SchemaValidator]) -> None:
+        self._found = [each.isinstance_python for each in found]
+        self._barred = [each.isinstance_python for each in barred]
+
+    def matches(self, text: str) -> bool:
+        """Whether the pattern occurs in `text`, as JSON Schema's `pattern` asks."""
+        return all(found(text) for found in self._found) and not any(
+            barred(text) for barred in self._barred
+        )
+
+
+@lru_cache(maxsize=4096)
+def compiled(pattern: str) -> Pattern:
+    """`pattern`, an ECMA-262 expression, compiled.
+
+    Raises `ValueError` for a look-around that is not at its start, a back-reference, and whatever
+    else cannot be matched in linear time.
+    """
+    if len(pattern) > _LONGEST:
+        raise ValueError(f"the pattern has {len(pattern)} characters; {_LONGEST} are the most")
+    required, barred, rest = _leading(pattern)
+    begins = "^" if required or barred else ""
+    found = [_engine(f"^(?:{part})", pattern) for part in required]
+    found.append(_engine(begins + rest, pattern))
+    return Pattern(found, [_engine(f"^(?:{part})", pattern) for part in barred])
+
+
+def _engine(part: str, whole: str) -> SchemaValidator:
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=_translated(part), strict=True))
+    except SchemaError as exc:
+        lines = str(exc).rstrip().splitlines()
+        reason = lines[-1].rpartition("error: ")[2].strip()
+        raise ValueError(
+            f"the pattern {whole[:80]!r} cannot be checked in bounded time ({reason}); rewrite it "
+            "without look-around and back-references"
+        ) from None
+
+
+def _leading(pattern: str) -> tuple[list[str], list[str], str]:
+    """The look-aheads after `^`: what must follow, what must not, and the pattern after them."""
+    required: list[str] = []
+    barred: list[str] = []
+    if not pattern.startswith(("^(?=", "^(?!")) or _splits(pattern):
+        return required, barred, pattern
+    rest = pattern[1:]
+    while rest.startswith(("(?=", "(?!")):
+        end = _closing(rest)
+        if end < 0:
+            return [], [], pattern
+        (required if rest[2] == "=" else barred).append(rest[3:end])
+        rest = rest[end + 1 :]
+        if rest[:1] in ("*", "+", "?", "{"):
+            return [], [], pattern
+    return required, barred, rest
+
+
+def _splits(pattern: str) -> bool:
+    """Whether a `|` outside of all groups makes the start of the pattern one of several."""
+    return any(char == "|" and depth == 0 for _, char, depth in _characters(pattern))
+
+
+def _closing(pattern: str) -> int:
+    """Where the group that begins the pattern ends."""
+    for place, char, depth in _characters(pattern):
+        if char == ")" and depth == 0:
+            return place
+    return -1
+
+
+def _characters(pattern: str) -> list[tuple[int, str, int]]:
+    """The unescaped characters outside of classes, with their places and group depths."""
+    found, depth, inside, place = [], 0, False, 0
+    while place < len(pattern):
+        char = pattern[place]
+        if char == "\\":
+            place += 2
+            continue
+        if inside:
+            inside = char != "]"
+        elif char == "[":
+            inside = True
+        else:
+            depth -= char == ")"
+            found.append((place, char, depth))
+            depth += char == "("
+        place += 1
+    return found
+
+
+def _translated(pattern: str) -> str:
+    """ECMA-262 spelling as Rust's: classes hold literal `[`, and a lone `{` is a character."""
+    written: list[str] = []
+    inside, place = False, 0
+    while place < len(pattern):
+        char = pattern[place]
+        if char == "\\":
+            long = _BRACED.match(pattern, place)
+            written.append(long[0] if long else _escape(pattern[place : place + 2]))
+            place += len(long[0]) if long else 2
+            continue
+        if inside:
+            inside = char != "]"
+            written.append("\\" + char if char in "[&~" else char)
+        elif pattern.startswith(("[]", "[^]"), place):
+            empty = pattern.startswith("[]", place)
+            written.append(r"[^\s\S]" if empty else r"[\s\S]")
+            place += 2 if empty else 3
+            continue
+        elif char == "[":
+            inside = True
+            written.append(char)
+        elif char == "{" and not _QUANTIFIER.match(pattern, place):
+            written.append(r"\{")
+        else:
+            written.append(char)
+        place += 1
+    return "".join(written)
+
+
+def _escape(pair: str) -> str:
+    """An escape that Rust knows: a needless one becomes the character itself."""
+    return pair[1:] if pair[1:] in _NEEDLESS else pair
