@@ -115,7 +115,7 @@ def _tagged_float(value: float) -> dict[str, str]:
 
 
 # One branch for each kind of value: splitting them would hide which comes first.
-def _tagged_object(value: Any, key: bytes) -> Any:  # noqa: C901
+def _tagged_object(value: Any, key: bytes) -> Any:  # noqa: C901, PLR0911
     if isinstance(value, (SecretStr, SecretBytes, Secret)):
         return _masked(value.get_secret_value(), key)
     if isinstance(value, SecretValue):

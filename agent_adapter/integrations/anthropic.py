@@ -16,6 +16,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.imports import imported
+from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.wires.anthropic import calls_of, result_of, tool_of
 from agent_adapter.integrations.wires.calls import (
     CallAnswerer,
@@ -44,9 +45,13 @@ def anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
     return tool_of(spec)
 
 
-def anthropic_tools(registry: ToolRegistry) -> list[dict[str, Any]]:
+def anthropic_tools(
+    registry: ToolRegistry,
+    *,
+    on_error: OnError = "skip",
+) -> list[dict[str, Any]]:
     """One `anthropic_tool` per tool of `registry` that is exported to `anthropic`, in order."""
-    return [anthropic_tool(spec) for spec in registry.for_target("anthropic")]
+    return exported("anthropic", registry, anthropic_tool, on_error)
 
 
 async def run_tool_calls(

@@ -24,6 +24,7 @@ from agent_adapter.core.schema.dialects import inlined
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface
 
 if TYPE_CHECKING:
@@ -57,10 +58,15 @@ def autogen_tool(spec: ToolSpec, *, executor: ToolRunner | None = None) -> BaseT
 
 
 def autogen_tools(
-    registry: ToolRegistry, *, executor: ToolRunner | None = None
+    registry: ToolRegistry,
+    *,
+    executor: ToolRunner | None = None,
+    on_error: OnError = "skip",
 ) -> list[BaseTool[Any, Any]]:
     """One `autogen_tool` per tool of `registry` that is exported to `autogen`, in its order."""
-    return [autogen_tool(spec, executor=executor) for spec in registry.for_target("autogen")]
+    return exported(
+        "autogen", registry, lambda spec: autogen_tool(spec, executor=executor), on_error
+    )
 
 
 class AutoGenIntegration(IntegrationBase):

@@ -21,6 +21,7 @@ from agent_adapter.core.errors import (
     model_visible_error,
 )
 from agent_adapter.core.ports import ApprovalPort, ToolRunner
+from agent_adapter.integrations.quarantine import OnError, exported
 
 if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
@@ -102,12 +103,20 @@ class IntegrationBase(ABC):
         """The framework's native tool for `spec`; `None` runs through the default executor."""
 
     def export_tools(
-        self, registry: ToolRegistry, *, executor: ToolRunner | None = None
+        self,
+        registry: ToolRegistry,
+        *,
+        executor: ToolRunner | None = None,
+        on_error: OnError = "skip",
     ) -> list[Any]:
-        """Native tools for every tool of `registry` whose targets include this integration."""
-        return [
-            self.export_tool(spec, executor=executor) for spec in registry.for_target(self.name)
-        ]
+        """Native tools for every tool of `registry` whose targets include this integration.
+
+        One that cannot be exported is left out with a warning that names it; `on_error="raise"`
+        raises its error instead.
+        """
+        return exported(
+            self.name, registry, lambda spec: self.export_tool(spec, executor=executor), on_error
+        )
 
     def bind_context(self, native: Any) -> ToolContext:
         """A context with the native call's id, or with a new id where the call has none."""

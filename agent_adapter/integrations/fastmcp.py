@@ -12,6 +12,7 @@ from agent_adapter.core.names import fitting_name
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface
 from agent_adapter.integrations.wires.mcp import (
     answered,
@@ -52,9 +53,16 @@ def fastmcp_tool(spec: ToolSpec, *, executor: ToolRunner | None = None) -> Tool:
     return tool
 
 
-def fastmcp_tools(registry: ToolRegistry, *, executor: ToolRunner | None = None) -> list[Tool]:
+def fastmcp_tools(
+    registry: ToolRegistry,
+    *,
+    executor: ToolRunner | None = None,
+    on_error: OnError = "skip",
+) -> list[Tool]:
     """One `fastmcp_tool` per tool of `registry` that is exported to `fastmcp`, in its order."""
-    return [fastmcp_tool(spec, executor=executor) for spec in registry.for_target("fastmcp")]
+    return exported(
+        "fastmcp", registry, lambda spec: fastmcp_tool(spec, executor=executor), on_error
+    )
 
 
 class FastMcpIntegration(IntegrationBase):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.extras import check_installed
 from agent_adapter.integrations.base import IntegrationBase
+from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.wires.calls import CallAnswerer, member, run_of, settled
 from agent_adapter.integrations.wires.gemini import calls_of, declaration_of, part_of, tools_of
 
@@ -34,10 +35,10 @@ def google_genai_declaration(spec: ToolSpec) -> FunctionDeclaration:
     return declaration
 
 
-def google_genai_tools(registry: ToolRegistry) -> list[Tool]:
+def google_genai_tools(registry: ToolRegistry, *, on_error: OnError = "skip") -> list[Tool]:
     """`GenerateContentConfig.tools` for the tools that `registry` exports to `google_genai`."""
     _check_google_genai()
-    return tools_of(registry.for_target("google_genai"))
+    return tools_of(exported("google_genai", registry, declaration_of, on_error))
 
 
 async def function_responses(

@@ -17,6 +17,7 @@ from agent_adapter.integrations.langchain_core.calls import GRANTED, Granted, na
 from agent_adapter.integrations.langchain_core.export import READS, bridge_tool, shown
 from agent_adapter.integrations.langchain_core.gate import until_decided
 from agent_adapter.integrations.langchain_core.imports import imported
+from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface, require_port
 
 if TYPE_CHECKING:
@@ -51,10 +52,15 @@ def langchain_tool(spec: ToolSpec, *, executor: ToolRunner | None = None) -> Bas
 
 
 def langchain_tools(
-    registry: ToolRegistry, *, executor: ToolRunner | None = None
+    registry: ToolRegistry,
+    *,
+    executor: ToolRunner | None = None,
+    on_error: OnError = "skip",
 ) -> list[BaseTool]:
     """One `langchain_tool` per tool of `registry` that is exported to `langchain`, in its order."""
-    return [langchain_tool(spec, executor=executor) for spec in registry.for_target("langchain")]
+    return exported(
+        "langchain", registry, lambda spec: langchain_tool(spec, executor=executor), on_error
+    )
 
 
 def approval_middleware(

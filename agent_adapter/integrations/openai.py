@@ -14,6 +14,7 @@ from agent_adapter.core.extras import check_installed
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.imports import imported
+from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.wires.calls import CallAnswerer, member, run_of, settled
 from agent_adapter.integrations.wires.openai import (
     Api,
@@ -43,16 +44,27 @@ def openai_tool(spec: ToolSpec, *, api: Api = "chat", strict: bool = False) -> d
         IntegrationError: the SDK is outside the supported range.
     """
     _check_openai()
-    if api not in ("chat", "responses"):
-        raise ValueError(f"api is 'chat' or 'responses', not {api!r}")
+    _check_api(api)
     return tool_of(spec, api, strict)
 
 
+def _check_api(api: str) -> None:
+    if api not in ("chat", "responses"):
+        raise ValueError(f"api is 'chat' or 'responses', not {api!r}")
+
+
 def openai_tools(
-    registry: ToolRegistry, *, api: Api = "chat", strict: bool = False
+    registry: ToolRegistry,
+    *,
+    api: Api = "chat",
+    strict: bool = False,
+    on_error: OnError = "skip",
 ) -> list[dict[str, Any]]:
     """One `openai_tool` per tool of `registry` that is exported to `openai`, in its order."""
-    return [openai_tool(spec, api=api, strict=strict) for spec in registry.for_target("openai")]
+    _check_api(api)
+    return exported(
+        "openai", registry, lambda spec: openai_tool(spec, api=api, strict=strict), on_error
+    )
 
 
 async def run_tool_calls(

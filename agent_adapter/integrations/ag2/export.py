@@ -13,6 +13,7 @@ from agent_adapter.exec.gate import Gate
 from agent_adapter.integrations.ag2.calls import arguments_of, bind
 from agent_adapter.integrations.ag2.gate import CallKey, Execution, gate_layer
 from agent_adapter.integrations.ag2.results import failure, sendable, waiting
+from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface, require_port
 
 if TYPE_CHECKING:
@@ -81,19 +82,18 @@ def ag2_tools(
     approval: ApprovalPort | None = None,
     middleware: Iterable[ToolMiddleware] = (),
     allow_edits: bool = False,
+    on_error: OnError = "skip",
 ) -> list[FunctionTool]:
     """One `ag2_tool` per tool of `registry` that is exported to `ag2`, in its order."""
     layers = tuple(middleware)
-    return [
-        ag2_tool(
-            spec,
-            executor=executor,
-            approval=approval,
-            middleware=layers,
-            allow_edits=allow_edits,
-        )
-        for spec in registry.for_target("ag2")
-    ]
+    return exported(
+        "ag2",
+        registry,
+        lambda spec: ag2_tool(
+            spec, executor=executor, approval=approval, middleware=layers, allow_edits=allow_edits
+        ),
+        on_error,
+    )
 
 
 def _call(spec: ToolSpec, runner: ToolRunner, tokens: dict[CallKey, Any]) -> Execution:

@@ -19,6 +19,7 @@ from agent_adapter.core.tool import SPEC_ATTRIBUTE
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.agno.calls import as_sent, bind, rewritable
 from agent_adapter.integrations.agno.gate import EXPORTED_BY, PASSED
+from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface
 
 if TYPE_CHECKING:
@@ -84,9 +85,14 @@ def agno_function(spec: ToolSpec, *, executor: ToolRunner | None = None) -> Func
     )
 
 
-def agno_functions(registry: ToolRegistry, *, executor: ToolRunner | None = None) -> list[Function]:
+def agno_functions(
+    registry: ToolRegistry,
+    *,
+    executor: ToolRunner | None = None,
+    on_error: OnError = "skip",
+) -> list[Function]:
     """One `agno_function` per tool of `registry` that is exported to `agno`, in its order."""
-    return [agno_function(spec, executor=executor) for spec in registry.for_target("agno")]
+    return exported("agno", registry, lambda spec: agno_function(spec, executor=executor), on_error)
 
 
 def _refuse_taken(spec: ToolSpec, schema: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from agent_adapter.integrations.generic.loop import (
     TextPiece,
     run_tool_loop,
 )
+from agent_adapter.integrations.quarantine import OnError, exported
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
@@ -68,10 +69,15 @@ def generic_tool(spec: ToolSpec, *, executor: ToolRunner | None = None) -> Gener
 
 
 def generic_tools(
-    registry: ToolRegistry, *, executor: ToolRunner | None = None
+    registry: ToolRegistry,
+    *,
+    executor: ToolRunner | None = None,
+    on_error: OnError = "skip",
 ) -> list[GenericTool]:
     """One `generic_tool` per tool of `registry` that is exported to `generic`, in its order."""
-    return [generic_tool(spec, executor=executor) for spec in registry.for_target("generic")]
+    return exported(
+        "generic", registry, lambda spec: generic_tool(spec, executor=executor), on_error
+    )
 
 
 class GenericIntegration(IntegrationBase):

@@ -14,6 +14,7 @@ from agent_adapter.integrations.langchain_core.calls import native_of
 from agent_adapter.integrations.langchain_core.export import READS, bridge_tool
 from agent_adapter.integrations.langchain_core.gate import APPROVAL
 from agent_adapter.integrations.langchain_core.imports import imported
+from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface, require_port
 
 if TYPE_CHECKING:
@@ -70,12 +71,17 @@ def langgraph_tools(
     executor: ToolRunner | None = None,
     approval: ApprovalPort | None = None,
     allow_edits: bool = False,
+    on_error: OnError = "skip",
 ) -> list[BaseTool]:
     """One `langgraph_tool` per tool of `registry` that is exported to `langgraph`, in its order."""
-    return [
-        langgraph_tool(spec, executor=executor, approval=approval, allow_edits=allow_edits)
-        for spec in registry.for_target("langgraph")
-    ]
+    return exported(
+        "langgraph",
+        registry,
+        lambda spec: langgraph_tool(
+            spec, executor=executor, approval=approval, allow_edits=allow_edits
+        ),
+        on_error,
+    )
 
 
 def pending_records(output: Any) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.exec.approval.request import visible
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.mcp.calls import connection, context_of
+from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface
 from agent_adapter.integrations.wires.mcp import CallResult, answered
 
@@ -91,9 +92,14 @@ def mcp_tool(spec: ToolSpec, *, executor: ToolRunner | None = None) -> ServerToo
     return tool
 
 
-def mcp_tools(registry: ToolRegistry, *, executor: ToolRunner | None = None) -> list[ServerTool]:
+def mcp_tools(
+    registry: ToolRegistry,
+    *,
+    executor: ToolRunner | None = None,
+    on_error: OnError = "skip",
+) -> list[ServerTool]:
     """One `mcp_tool` per tool of `registry` that is exported to `mcp`, in its order."""
-    return [mcp_tool(spec, executor=executor) for spec in registry.for_target("mcp")]
+    return exported("mcp", registry, lambda spec: mcp_tool(spec, executor=executor), on_error)
 
 
 def _listed(spec: ToolSpec, schema: dict[str, Any]) -> Tool:

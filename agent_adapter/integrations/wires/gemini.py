@@ -24,9 +24,8 @@ def declaration_of(spec: ToolSpec) -> Any:
     )
 
 
-def tools_of(specs: Iterable[ToolSpec]) -> list[Any]:
-    """All tools in one `Tool`; an empty list without any."""
-    declarations = [declaration_of(spec) for spec in specs]
+def tools_of(declarations: list[Any]) -> list[Any]:
+    """All declarations in one `Tool`; an empty list without any."""
     return [_types().Tool(function_declarations=declarations)] if declarations else []
 
 
@@ -84,7 +83,7 @@ class Contents:
 
     def tools(self, specs: Iterable[ToolSpec]) -> Any:
         """Declarations in one `Tool`."""
-        return tools_of(specs)
+        return tools_of([declaration_of(spec) for spec in specs])
 
     def opening(self, prompt: str) -> list[Any]:
         """One content of the user."""

@@ -20,12 +20,12 @@ Api = Literal["chat", "responses"]
 
 def tool_of(spec: ToolSpec, api: Api, strict: bool) -> dict[str, Any]:
     """The tool as the API takes it."""
-    schema = adapted(spec, openai_strict if strict else openai)
-    function: dict[str, Any] = {
-        "name": spec.name,
-        "description": spec.description,
-        "parameters": schema,
-    }
+    described, schema = spec.description, spec.json_schema()
+    if strict:
+        schema = adapted(spec, openai_strict)
+    else:
+        described, schema = openai.tool(described, schema)
+    function: dict[str, Any] = {"name": spec.name, "description": described, "parameters": schema}
     # Responses tries strict by itself when nothing is said.
     function["strict"] = strict
     if api == "responses":
