@@ -25,7 +25,11 @@ async def prepare(
     # The order is a security property: what a guard changed is what is priced, shown and run.
     if ask and call.limits is not None:
         await _admit(call, call.limits)
-    values = call.spec.arguments.validate(call.spec.name, given)
+    spec = call.spec
+    if spec.json_text or spec.arguments.may_be_slow:
+        values = await spec.validated(given)
+    else:
+        values = spec.arguments.validate(spec.name, given)
     if call.values is None:
         call.values = values
     else:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
 
-__all__ = ["OnError", "each", "exported"]
-
 OnError = Literal["skip", "raise"]
 """Leave out a tool that fails, with a warning that names it, or raise its error."""
 

@@ -43,7 +43,7 @@ class SchemaCheck:
     therefore cannot have.
     """
 
-    __slots__ = ("_aliased", "_reserved", "_validator", "schema")
+    __slots__ = ("_aliased", "_reserved", "_validator", "may_be_slow", "schema")
 
     def __init__(
         self, tool: str, schema: Mapping[str, Any], reserved: frozenset[str] = frozenset()
@@ -55,6 +55,7 @@ class SchemaCheck:
             text = str(exc).removeprefix("it ")
             raise ToolDefinitionError(f"tool {tool!r}: its JSON Schema {text}") from exc
         _check_reserved(tool, self.schema, reserved)
+        self.may_be_slow = True
         self._reserved = reserved
         self._aliased = has_aliases(self.schema)
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import IntegrationError, ToolDefinitionError, ToolError
-from agent_adapter.core.names import fitting_name
+from agent_adapter.core.names import fitting_name, fitting_names
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.approval.request import visible
 from agent_adapter.integrations.mcp.pins import Definition, ToolPins
+from agent_adapter.integrations.quarantine import OnError, each
 from agent_adapter.integrations.requirements import check_surface
 from agent_adapter.integrations.wires.mcp import value_of
 
@@ -58,6 +59,8 @@ async def import_tools(
     only: Iterable[str] | None = None,
     ask: Ask | None = None,
     policies: Mapping[str, Mapping[str, Any]] | None = None,
+    names: Mapping[str, str] | None = None,
+    on_error: OnError = "skip",
     **policy: Any,
 ) -> list[ToolSpec]:
     """The tools of an MCP server as specs whose results are untrusted and count as sending out.
@@ -68,13 +71,18 @@ async def import_tools(
     `ToolSpec` for all tools, `policies` for one by the server's name of it; a server's own hints
     about its tools are not believed. `ask` answers the server's questions to the user.
 
+    A tool's name is kept where every provider accepts it, and mapped where one does not; `names`
+    renames tools by the server's names of them. A tool that cannot be defined is left out with a
+    warning that names it; `on_error="raise"` raises its error instead.
+
     Each tool is pinned as it is described now: by `pins`, where a changed one is left out until a
     person accepts it, and in any case by its spec, which refuses a call once the server describes
     the tool otherwise.
 
     Raises:
-        IntegrationError: two of the tools have one name, or `only` names one that is not there.
-        ToolDefinitionError: a tool cannot be defined; leave it out with `only`.
+        IntegrationError: two of the tools have one name, or `only` or `names` has one that is not
+            there.
+        ToolDefinitionError: with `on_error="raise"`, a tool cannot be defined.
     """
     check_surface("mcp", "mcp", (("mcp", ("Client",)),))
     if not name:
@@ -89,18 +97,30 @@ async def import_tools(
             log.warning("%s is not imported: %s", tool, _refusal(name, tool, "is new or changed"))
         wanted = [each for each in wanted if each.name in review.accepted]
     begins = f"{name}_" if prefix is None else prefix
+    renamed = dict(names or {})
+    _selected(name, found, renamed)
+    fitting = fitting_names(begins + definition.name for definition in wanted)
     registry = ToolRegistry()
-    for definition in wanted:
+
+    def add(definition: Definition) -> ToolSpec:
         chosen = dict(policy) | dict((policies or {}).get(definition.name, {}))
-        spec = _spec(opened, name, begins, definition, pins, chosen)
+        called = renamed.get(definition.name, fitting[begins + definition.name])
+        spec = _spec(opened, name, called, definition, pins, chosen)
         try:
-            registry.add(spec)
+            return registry.add(spec)
         except ToolDefinitionError as exc:
             raise IntegrationError(
                 f"{name}: the tool {visible(definition.name)!r} cannot be told from another of "
                 f"this server: {exc}; leave one out with only=[…]"
             ) from exc
-    return list(registry)
+
+    return each(
+        wanted,
+        add,
+        f"imported from {name}",
+        named=lambda definition: visible(definition.name),
+        on_error=on_error,
+    )
 
 
 async def look_at(server: Any) -> list[Definition]:
@@ -114,7 +134,8 @@ def imported(client: Client, tool: Tool) -> ToolSpec:
     """One listed tool of a connected client, under the server's own name for it."""
     info = getattr(client, "server_info", None)
     name = getattr(info, "name", None) or "mcp"
-    return _spec(_opener(client, name, None), name, "", _definition(tool), None, {})
+    called = fitting_name(tool.name)
+    return _spec(_opener(client, name, None), name, called, _definition(tool), None, {})
 
 
 def _opener(server: Any, name: str, ask: Ask | None) -> Open:
@@ -187,14 +208,14 @@ def _selected(
 def _spec(
     opened: Open,
     server: str,
-    prefix: str,
+    called: str,
     definition: Definition,
     pins: ToolPins | None,
     policy: Mapping[str, Any],
 ) -> ToolSpec:
     described = definition.description or definition.title or ""
     return ToolSpec.from_json_schema(
-        fitting_name(prefix + definition.name),
+        called,
         visible(described).strip() or f"The tool {visible(definition.name)} of {server}.",
         definition.schema,
         _function(opened, server, definition, pins),
