@@ -112,13 +112,24 @@ def resume(
     return _print_result(with_store(store, _work), as_json)
 
 
-@app.command(epilog="Example: agent-adapter tools check shop.py")
-def check(target: Target, as_json: AsJson = False) -> int:
-    """Check the schema and targets of every tool, and export it to every installed framework."""
+@app.command(epilog="Example: agent-adapter tools check shop.py --target anthropic")
+def check(
+    target: Target,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--target", help="Check this integration only; may be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Check every tool: schema, a dry round trip of an example, and what each target loses."""
     from agent_adapter.cli.registry_check import check_registry
+    from agent_adapter.integrations.discovery import available_integrations
 
     registry = load_registry(target)
-    findings = check_registry(registry)
+    unknown = sorted(set(only or ()) - set(available_integrations()))
+    if unknown:
+        raise CommandError(f"no integration has the name {', '.join(unknown)}", code=USAGE)
+    findings = check_registry(registry, only)
     failed = any(finding.severity == "error" for finding in findings)
     if as_json:
         listed = [asdict(finding) for finding in findings]

@@ -203,3 +203,37 @@ def test_resuming_a_call_in_doubt_is_code_4(run: Run, tmp_path: Path) -> None:
     assert run("tools", "resume", "wire.py", record).code == 1
     again = run("tools", "resume", "wire.py", record)
     assert (again.code, "ledger in-doubt" in again.err) == (4, True), again
+
+
+LOSSY = """
+import agent_adapter as aa
+
+registry = aa.ToolRegistry()
+registry.add(
+    aa.ToolSpec.from_json_schema(
+        "find",
+        "Finds. " + "More words. " * 120,
+        {
+            "properties": {"$filter": {"type": "string", "description": "which"}},
+            "anyOf": [{"required": ["$filter"]}, {"properties": {"all": {"type": "boolean"}}}],
+        },
+        print,
+    )
+)
+"""
+
+
+def test_check_says_what_each_target_loses(run: Run, tmp_path: Path) -> None:
+    """A long description, a refused name, a union at the top: as notes with their target."""
+    (tmp_path / "lossy.py").write_text(LOSSY)
+    found = {}
+    for target in ("anthropic", "openai"):
+        ran = run("tools", "check", "lossy.py", "--target", target, "--json")
+        assert ran.code == 0
+        found[target] = [each["problem"] for each in ran.json["findings"] if each["target"]]
+    assert found["anthropic"] == [
+        "anthropic is not told: anyOf",
+        "anthropic sees another name for the parameter $filter",
+    ]
+    assert found["openai"][0].startswith("openai shows only 10")
+    assert run("tools", "check", "lossy.py", "--target", "none").code == 2

@@ -1,0 +1,109 @@
+"""One value that a schema describes: the smallest, for dry runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_adapter.core.schema.references import target_of
+
+_DEEPEST = 24
+
+_TEXTS: dict[str, str] = {
+    "date-time": "2020-01-02T03:04:05Z",
+    "date": "2020-01-02",
+    "time": "03:04:05Z",
+    "duration": "PT1S",
+    "email": "ann@example.com",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "uri": "https://example.com/",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "base64": "aGk=",
+    "json-string": "{}",
+}
+
+
+def example(schema: Mapping[str, Any]) -> Any:
+    """A value that fits a schema in the normal form, as far as types, sizes and choices go.
+
+    What only code can know (patterns, an author's own validators) may still refuse it.
+    """
+    return _value(schema, schema, 0)
+
+
+def _value(node: Any, root: Mapping[str, Any], depth: int) -> Any:
+    if not isinstance(node, Mapping):
+        return None
+    if "$ref" in node and depth < _DEEPEST:
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        return _value({**target_of(node["$ref"], root), **beside}, root, depth + 1)
+    for keyword in ("default", "const"):
+        if keyword in node:
+            return node[keyword]
+    for keyword in ("examples", "enum"):
+        if node.get(keyword) and isinstance(node[keyword], list):
+            return node[keyword][0]
+    members = [*node.get("anyOf", ()), *node.get("oneOf", ())]
+    if members and node.get("type") != "object":
+        return _value(members[0], root, depth + 1)
+    return _of_type(node, members, root, depth)
+
+
+def _of_type(
+    node: Mapping[str, Any], members: list[Any], root: Mapping[str, Any], depth: int
+) -> Any:
+    kind = node.get("type", "object" if "properties" in node else "string")
+    if kind == "object":
+        return _object(node, members, root, depth)
+    if kind == "array":
+        return _array(node, root, depth)
+    if kind == "string":
+        return _text(node)
+    if kind in ("integer", "number"):
+        return _number(node, kind)
+    return None if kind == "null" else True
+
+
+def _object(
+    node: Mapping[str, Any], branches: list[Any], root: Mapping[str, Any], depth: int
+) -> dict[str, Any]:
+    """What is required, and with unions beside it what the first branch requires."""
+    properties, required = dict(node.get("properties", {})), list(node.get("required", ()))
+    for branch in branches[:1]:
+        inner = target_of(branch["$ref"], root) if "$ref" in branch else branch
+        properties |= inner.get("properties", {})
+        required += inner.get("required", ())
+    if depth > _DEEPEST:
+        required = []
+    return {name: _value(properties.get(name, {}), root, depth + 1) for name in required}
+
+
+def _array(node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> list[Any]:
+    first = [_value(part, root, depth + 1) for part in node.get("prefixItems", ())]
+    more = int(node.get("minItems", 0)) - len(first)
+    return first + [
+        _value(node.get("items"), root, depth + 1) for _ in range(min(max(more, 0), 99))
+    ]
+
+
+def _text(node: Mapping[str, Any]) -> str:
+    text = _TEXTS.get(str(node.get("format")), "text")
+    least, most = int(node.get("minLength", 0)), int(node.get("maxLength", 10**6))
+    return text.ljust(min(least, 10_000), "x")[:most]
+
+
+def _number(node: Mapping[str, Any], kind: str) -> Any:
+    """The least number from the bounds on that is a multiple."""
+    low = node.get("minimum", node.get("exclusiveMinimum"))
+    high = node.get("maximum", node.get("exclusiveMaximum"))
+    step = node.get("multipleOf", 1)
+    value = low if low is not None else min(1, high) if high is not None else 1
+    if node.get("exclusiveMinimum") == value:
+        value += step if kind == "integer" or "multipleOf" in node else 0.5
+    if node.get("exclusiveMaximum") == value and low is None:
+        value -= step
+    if "multipleOf" in node:
+        value = -(-value // step) * step
+    return int(-(-value // 1)) if kind == "integer" else value
