@@ -129,7 +129,7 @@ def test_check_finds_what_will_fail(run: Run, tmp_path: Path) -> None:
     ran = run("tools", "check", "odd.py", "--json")
     found = {(each["severity"], each["problem"]) for each in ran.json["findings"]}
     assert ran.code == 1
-    assert ("error", "no integration is called agn") in found
+    assert ("error", "no integration has the name agn") in found
     assert ("note", "the parameter 'what' has no description") in found
     assert "odd.py" not in run("tools", "check", "odd.py").err
 
