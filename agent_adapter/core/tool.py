@@ -37,23 +37,6 @@ Confirm = bool | Literal["tainted"] | Callable[[Any, Any], Any]
 SPEC_ATTRIBUTE = "__agent_adapter_spec__"
 """The attribute under which a decorated function carries its `ToolSpec`."""
 
-_POLICY = (
-    "targets",
-    "confirm",
-    "effects",
-    "trust",
-    "egress",
-    "timeout",
-    "retries",
-    "cache",
-    "cost",
-    "tags",
-    "version",
-    "once_key",
-    "json_text",
-)
-_REPLACEABLE = frozenset(_POLICY) | {"name", "description"}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class ToolSpec:
@@ -295,6 +278,16 @@ class ToolSpec:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ToolSpec:
         return self
+
+
+_POLICY = tuple(
+    option.name
+    for option in dataclasses.fields(ToolSpec)
+    if option.repr and option.default is not dataclasses.MISSING
+)
+"""The options that a tool may be given: the fields with a default that its repr shows."""
+
+_REPLACEABLE = {*_POLICY, "name", "description"}
 
 
 def spec_of(fn: Any) -> ToolSpec:

@@ -179,26 +179,30 @@ except aa.GuardrailBlocked as error:
 """
 
 
-def _add_step(tree: Tree, condition: str) -> None:
+STEPS = {"stages": "prepare", "pipeline": "run_call"}
+"""The lists of steps: before a person is asked, and after."""
+
+
+def _add_step(tree: Tree, module: str, condition: str) -> None:
     tree.write("agent_adapter/exec/curfew.py", STEP.format(condition=condition))
-    pipeline = "agent_adapter/exec/pipeline.py"
-    tree.insert(pipeline, "from agent_adapter.exec.", "from agent_adapter.exec import curfew")
-    tree.first_in(pipeline, "perform", "curfew.check(call)")
+    path = f"agent_adapter/exec/{module}.py"
+    tree.insert(path, "from agent_adapter.exec.", "from agent_adapter.exec import curfew")
+    tree.first_in(path, STEPS[module], "curfew.check(call)")
 
 
-def test_a_policy_step(tree: Tree) -> None:
+@pytest.mark.parametrize("module", STEPS)
+def test_a_policy_step(tree: Tree, module: str) -> None:
     """A module and a line: each call passes the step."""
-    _add_step(tree, "True")
+    _add_step(tree, module, "True")
     assert "look: not now" in tree.run(LOOK.format(option=""))
     assert _touches_only(tree, "policy step")
 
 
 def test_a_per_tool_option(tree: Tree) -> None:
     """A field that a step reads: a tool may be registered with it."""
-    _add_step(tree, "call.spec.closed_today")
+    _add_step(tree, "stages", "call.spec.closed_today")
     tree.touched.clear()
     tool = "agent_adapter/core/tool.py"
     tree.insert(tool, "    once_key: ", "    closed_today: bool = False")
-    tree.insert(tool, '    "once_key",', '    "closed_today",')
     assert "look: not now" in tree.run(LOOK.format(option=", closed_today=True"))
     assert _touches_only(tree, "per-tool option")

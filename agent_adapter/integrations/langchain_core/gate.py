@@ -16,10 +16,10 @@ T = TypeVar("T")
 APPROVAL = "agent_adapter.approval"
 """The `type` of the value that a pause shows to a client."""
 
-_TASKS: dict[str, Task] = {}
+_TASKS: dict[str, NodeCalls] = {}
 
 
-class Task:
+class NodeCalls:
     """The calls of one node's task that are under way in this process.
 
     LangGraph abandons the other calls of a `ToolNode` as soon as one of them interrupts, and a
@@ -76,21 +76,21 @@ async def until_decided(
         return await attempt()
     if alone:
         return await _asking(tool, attempt, None)
-    task = _TASKS.get(native.task_id or "") or Task(native.task_id or "")
-    task.begin()
+    calls = _TASKS.get(native.task_id or "") or NodeCalls(native.task_id or "")
+    calls.begin()
     try:
-        return await _asking(tool, attempt, task)
+        return await _asking(tool, attempt, calls)
     finally:
-        task.end()
+        calls.end()
 
 
-async def _asking(tool: str, attempt: Callable[[], Awaitable[T]], task: Task | None) -> T:
+async def _asking(tool: str, attempt: Callable[[], Awaitable[T]], calls: NodeCalls | None) -> T:
     from langgraph.types import interrupt
 
     while True:
         try:
             return await attempt()
         except ApprovalPending as exc:
-            records: Iterable[str] = exc.ids if task is None else await task.settled(exc.ids)
+            records: Iterable[str] = exc.ids if calls is None else await calls.settled(exc.ids)
             # No arguments: they may hold secrets, and the record shows them.
             interrupt({"type": APPROVAL, "tool": tool, "records": list(records)})
