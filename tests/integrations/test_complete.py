@@ -30,7 +30,16 @@ WITHOUT_IMPORT = {
 WITHOUT_EXTRA = {"generic": "it needs no package; its clients bring their own"}
 """Integrations without an extra, and why."""
 
-SHARED = {"base", "discovery", "imports", "installed", "langchain_core", "requirements", "wires"}
+SHARED = {
+    "base",
+    "discovery",
+    "quarantine",
+    "imports",
+    "installed",
+    "langchain_core",
+    "requirements",
+    "wires",
+}
 """Modules and folders that integrations share."""
 
 
