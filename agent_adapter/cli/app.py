@@ -12,8 +12,6 @@ from agent_adapter.cli.exit_codes import FAILED, OK, USAGE, CommandError, code_o
 from agent_adapter.cli.output import say_error
 from agent_adapter.core.errors import AgentAdapterError
 
-__all__ = ["COMMANDS", "app", "run"]
-
 COMMANDS = (
     "demo",
     "serve",

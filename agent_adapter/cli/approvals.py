@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from agent_adapter.exec.approval.inbox import ApprovalRecord
     from agent_adapter.store.base import Store
 
-__all__ = ["app"]
-
 app = typer.Typer(name="approvals", help="List, show and decide approvals.")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The approval, apr_….", show_default=False)]

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from agent_adapter.network.channels.reports import ChannelReport, LogLine
     from agent_adapter.store.base import Store
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="channels", help="List and show channels, read their logs, fork and replay them."
 )

@@ -16,8 +16,6 @@ from agent_adapter.cli.output import console, plain, print_json, working
 if TYPE_CHECKING:
     from agent_adapter.store.base import Store
 
-__all__ = ["app"]
-
 app = typer.Typer(name="db", help="Upgrade, back up and prune a store.")
 
 _SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from agent_adapter.core.errors import AgentAdapterError, ApprovalPending, ToolInDoubt
 
-__all__ = ["DOUBT", "FAILED", "OK", "PENDING", "USAGE", "CommandError", "code_of", "fix_of"]
-
 OK = 0
 """Done."""
 

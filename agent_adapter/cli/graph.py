@@ -18,8 +18,6 @@ from agent_adapter.cli.output import console, plain, print_json, table
 if TYPE_CHECKING:
     from agent_adapter.flow.graph import TransitionGraph
 
-__all__ = ["app"]
-
 app = typer.Typer(name="graph", help="Check and draw transition graphs.")
 
 File = Annotated[

@@ -10,9 +10,6 @@ from agent_adapter.cli.exit_codes import OK
 from agent_adapter.cli.options import AsJson
 from agent_adapter.cli.output import console, print_json, table
 
-__all__ = ["app"]
-
-
 app = typer.Typer()
 
 

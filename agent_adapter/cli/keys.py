@@ -11,8 +11,6 @@ from agent_adapter.cli.exit_codes import OK
 from agent_adapter.cli.options import AsJson
 from agent_adapter.cli.output import plain, print_json
 
-__all__ = ["app"]
-
 app = typer.Typer(name="keys", help="Create key pairs for signed decisions.")
 
 File = Annotated[

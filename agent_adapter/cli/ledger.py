@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from agent_adapter.exec.ledger import Entry, Report
     from agent_adapter.store.base import Store
 
-__all__ = ["app", "entry_table", "facts_line", "print_report", "verify"]
-
 app = typer.Typer(
     name="ledger", help="Show and verify the ledger, resolve writes with unknown outcome."
 )

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from agent_adapter.integrations.mcp import StaticTokens
     from agent_adapter.store.base import Store
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="mcp", help="Serve a registry over MCP, pin the tools of a server, accept changes."
 )

@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from agent_adapter.exec.approval.signing import ReviewerKey
     from agent_adapter.store.base import Store
 
-__all__ = [
-    "AsJson",
-    "KeyFile",
-    "Reason",
-    "Reviewer",
-    "StoreUrl",
-    "parse_object",
-    "reviewer_key",
-    "reviewer_name",
-    "with_store",
-]
-
 T = TypeVar("T")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["console", "plain", "print_json", "say_error", "table", "when", "working"]
-
 
 def plain(text: object, *, lines: bool = False) -> str:
     """`text` with invisible characters as escapes; `lines` keeps line ends."""

@@ -14,8 +14,6 @@ from agent_adapter.cli.options import with_store
 if TYPE_CHECKING:
     from agent_adapter.store.base import Store
 
-__all__ = ["Seconds", "poll", "print_line"]
-
 POLL_SECONDS = 0.5
 """The time between two polls."""
 

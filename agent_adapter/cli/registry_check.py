@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.integrations.base import Integration
 
-__all__ = ["ToolFinding", "check_registry"]
-
-
 _DIALECT_OF = {"openai": "openai", "anthropic": "anthropic", "google_genai": "gemini"}
 """The provider's dialect that an integration speaks; frameworks speak their model's."""
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from agent_adapter.store.base import Store, Transaction
     from agent_adapter.store.queries import CallReport, RunLine
 
-__all__ = ["app"]
-
 app = typer.Typer(name="runs", help="List runs, show one as a timeline, follow the ledger.")
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The run, run_….", show_default=False)]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from agent_adapter.console import TrustedProxy
     from agent_adapter.store.base import Store
 
-__all__ = ["app", "command", "run_console"]
-
 PORT = 8377
 _EVERY = ("0.0.0.0", "::")  # noqa: S104  # recognised, to be refused
 

@@ -17,8 +17,6 @@ from agent_adapter.core.errors import ToolDefinitionError
 if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
 
-__all__ = ["Target", "import_module", "load_registry"]
-
 Target = Annotated[
     str,
     typer.Argument(

@@ -14,8 +14,6 @@ from agent_adapter.cli.output import console, plain, print_json, table, when
 if TYPE_CHECKING:
     from agent_adapter.store.base import Operation, Row, Store
 
-__all__ = ["app", "make_token"]
-
 app = typer.Typer(name="tokens", help="Create, list and revoke tokens for the console.")
 
 _SHOWN = ("id", "name", "role", "created_at", "last_used_at", "revoked_at")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.store.base import Store
 
-__all__ = ["app"]
-
 app = typer.Typer(name="tools", help="List, show, call and check the tools of a registry.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool.", show_default=False)]

@@ -6,7 +6,5 @@ import typer
 
 from agent_adapter.cli.ledger import verify
 
-__all__ = ["app"]
-
 app = typer.Typer()
 app.command("verify", epilog="Example: agent-adapter verify")(verify)

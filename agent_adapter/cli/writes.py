@@ -8,8 +8,6 @@ from agent_adapter.cli.exit_codes import OK
 from agent_adapter.cli.options import AsJson, Reason, Reviewer, StoreUrl, reviewer_name, with_store
 from agent_adapter.cli.output import console, plain, print_json
 
-__all__ = ["app"]
-
 app = typer.Typer(name="writes", help="Stop and allow all writes of a store.")
 
 

@@ -23,21 +23,6 @@ from agent_adapter.store.base import Row
 if TYPE_CHECKING:
     from agent_adapter.core.tool import ToolSpec
 
-__all__ = [
-    "MAX_BULK",
-    "CommandResult",
-    "Verdict",
-    "command_result",
-    "decide",
-    "decide_several",
-    "fork",
-    "resolve",
-    "resume_fork",
-    "speak",
-    "speakers",
-    "spec_of",
-]
-
 Verdict = Literal["approved", "denied"]
 
 MAX_BULK = 100

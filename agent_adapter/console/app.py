@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.store.base import Store
 
-__all__ = ["create_app"]
-
 _STATIC = Path(__file__).parent / "static"
 
 

@@ -22,8 +22,6 @@ from agent_adapter.store import queries
 from agent_adapter.store.approvals import Seen
 from agent_adapter.store.base import Transaction
 
-__all__ = ["PAGE_SIZE", "ROUTES", "ApprovalState", "list_pending"]
-
 PAGE_SIZE = 25
 
 # Nobody may approve what the list does not show: longer arguments are decided on the record's page.

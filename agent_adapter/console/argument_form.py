@@ -15,8 +15,6 @@ from agent_adapter.console.problems import Problem
 from agent_adapter.exec.approval.request import visible
 from agent_adapter.exec.masking import has_mask
 
-__all__ = ["Field", "fields_of", "read_form"]
-
 Kind = Literal["text", "long", "integer", "number", "boolean", "choice", "json", "masked"]
 
 _LONG = 80

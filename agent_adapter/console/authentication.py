@@ -18,8 +18,6 @@ from agent_adapter.store import access
 from agent_adapter.store.access import ROLES, Session
 from agent_adapter.store.base import Transaction
 
-__all__ = ["ConsoleAuthenticator", "Person"]
-
 SESSION_COOKIE = "agent_adapter_session"
 SIGN_IN_COOKIE = "agent_adapter_sign_in"
 

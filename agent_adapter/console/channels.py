@@ -36,8 +36,6 @@ from agent_adapter.network.channels.snapshot import channel_row
 from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["ROUTES", "ChannelStates", "channel_lines", "channel_report", "log_page"]
-
 _LISTED = 50
 _LOG_PAGE = 100
 

@@ -21,8 +21,6 @@ from agent_adapter.network.channels.snapshot import channel_row
 from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["MAX_STREAMS", "POLL_SECONDS", "ROUTES"]
-
 POLL_SECONDS = 0.7
 """How often a stream reads the store."""
 

@@ -12,8 +12,6 @@ from html import escape
 from agent_adapter.exec.approval.request import visible
 from agent_adapter.flow.picture import Arrow, Node, Picture
 
-__all__ = ["graph_svg"]
-
 _WIDTH, _HEIGHT = 150, 40
 _ACROSS, _DOWN = 40, 56
 _MARGIN = 30

@@ -16,8 +16,6 @@ from agent_adapter.console.row_types import ProcessRow
 from agent_adapter.integrations.installed import IntegrationState, integration_states
 from agent_adapter.store import queries
 
-__all__ = ["ROUTES", "HealthReport", "StoreHealth", "health_report"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreHealth:

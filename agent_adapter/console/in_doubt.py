@@ -16,8 +16,6 @@ from agent_adapter.console.problems import Problem
 from agent_adapter.store import doubt, ledger
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["ROUTES", "list_in_doubt"]
-
 _LISTED = 100
 
 

@@ -8,8 +8,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["BODY_LIMIT", "SecurityMiddleware", "host_of"]
-
 BODY_LIMIT = 2 * 1024 * 1024
 """The maximum size of a request's body, in bytes."""
 

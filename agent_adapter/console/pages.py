@@ -21,18 +21,6 @@ from agent_adapter.console.settings import Settings
 from agent_adapter.core.errors import AgentAdapterError, NotFoundError
 from agent_adapter.exec.approval.request import visible
 
-__all__ = [
-    "Console",
-    "Form",
-    "action",
-    "console_of",
-    "content_type",
-    "form_of",
-    "local_path",
-    "page",
-    "see_other",
-]
-
 Form = dict[str, str]
 
 _FOLDER = Path(__file__).parent

@@ -9,8 +9,6 @@ from starlette.requests import Request
 
 from agent_adapter.console.problems import Problem
 
-__all__ = ["Count", "EntryNumber", "Parameters", "Start", "invalid_fields", "read_query"]
-
 M = TypeVar("M", bound="Parameters")
 
 # SQLite stores integers of 64 bits; a larger number would fail in the store.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from agent_adapter.store.approvals import Refusal
 
-__all__ = ["Problem", "refused"]
-
 
 class Problem(Exception):
     """A refused request: an HTTP status, a stable kind, and a message with the fix."""

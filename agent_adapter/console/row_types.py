@@ -9,8 +9,6 @@ from pydantic import WithJsonSchema
 from agent_adapter.store.base import Row
 from agent_adapter.store.tables import CALLS, OWNERS, Kind, Table
 
-__all__ = ["CallInDoubt", "CallRow", "ProcessRow"]
-
 _JSON_TYPES: dict[Kind, str] = {
     "text": "string",
     "int": "integer",

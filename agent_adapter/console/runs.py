@@ -22,8 +22,6 @@ from agent_adapter.store import ledger as chain
 from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["ROUTES", "Ending", "Step", "call_report", "run_line", "run_page", "steps"]
-
 _RUNS_LISTED = 50
 _CALLS_LISTED = 100
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.store.base import Store
 
-__all__ = ["LOOPBACK", "Settings", "TrustedProxy", "is_name"]
-
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """The host names of the same machine."""
 

@@ -19,8 +19,6 @@ from agent_adapter.console.pages import (
 )
 from agent_adapter.console.problems import Problem
 
-__all__ = ["ROUTES"]
-
 
 async def _form(request: Request) -> Response:
     return _render(request, request.query_params.get("next", "/"))

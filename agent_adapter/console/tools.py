@@ -16,8 +16,6 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.store import queries
 from agent_adapter.store.base import Transaction
 
-__all__ = ["ROUTES", "tool_uses"]
-
 _PAGE_SIZE = 25
 
 

@@ -13,8 +13,6 @@ import typer
 from agent_adapter.cli.exit_codes import OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, reviewer_name, with_store
 
-__all__ = ["app"]
-
 _SHOP = "agent_adapter.cli.demo.shop:registry"
 
 

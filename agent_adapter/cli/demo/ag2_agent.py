@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.exec.executor import Executor
 
-__all__ = ["Ag2DemoAgent"]
-
 
 class Ag2DemoAgent:
     """An AG2 agent that reads order A1 and requests a refund."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.exec.executor import Executor
 
-__all__ = ["AgnoDemoAgent"]
-
 
 class AgnoDemoAgent:
     """An Agno agent that reads order B2 and requests a partial refund."""

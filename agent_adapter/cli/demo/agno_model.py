@@ -10,8 +10,6 @@ from typing import Any
 from agno.models.base import Model
 from agno.models.response import ModelResponse
 
-__all__ = ["ScriptedModel"]
-
 
 @dataclass
 class ScriptedModel(Model):

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from agent_adapter.store.base import Store
 
-__all__ = ["run_demo"]
-
 
 async def run_demo(folder: Path, *, as_json: bool = False) -> int:
     """Run the scenario over a SQLite file in `folder`; returns the exit code."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from agent_adapter.core.registry import ToolRegistry
 
-__all__ = ["paid_back", "registry"]
-
 registry = ToolRegistry()
 
 paid_back: list[tuple[str, float]] = []

@@ -11,8 +11,6 @@ from pydantic import TypeAdapter
 from agent_adapter.console.api.operation import ApiOperation
 from agent_adapter.console.api.responses import ErrorAnswer
 
-__all__ = ["openapi_document"]
-
 _ERRORS = {
     "401": "The token is missing or invalid.",
     "403": "The token's role does not permit this.",

@@ -13,8 +13,6 @@ from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console
 from agent_adapter.console.parameters import Parameters
 
-__all__ = ["ApiOperation", "ApiRequest"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRequest:

@@ -10,8 +10,6 @@ from agent_adapter.exec.approval.inbox import ApprovalRecord
 from agent_adapter.network.channels.reports import ChannelReport
 from agent_adapter.store.queries import RunLine
 
-__all__ = ["OPERATIONS"]
-
 OPERATIONS: tuple[ApiOperation, ...] = (
     ApiOperation(
         method="GET",

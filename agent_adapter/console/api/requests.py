@@ -15,21 +15,6 @@ from agent_adapter.console.channels import ChannelStates
 from agent_adapter.console.parameters import Count, EntryNumber, Parameters, Start
 from agent_adapter.console.runs import Ending
 
-__all__ = [
-    "ApprovalsQuery",
-    "BulkDecision",
-    "ChannelsQuery",
-    "Decision",
-    "ForkRequest",
-    "LogQuery",
-    "PageQuery",
-    "Resolution",
-    "RunsQuery",
-    "SeenRecord",
-    "Speech",
-    "ToolsQuery",
-]
-
 _Id = Annotated[str, Field(min_length=1, max_length=200)]
 _Reason = Annotated[str | None, Field(max_length=10_000)]
 

@@ -12,25 +12,6 @@ from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.channels.reports import ChannelLine
 from agent_adapter.store.queries import RunLine, ToolUse
 
-__all__ = [
-    "ApprovalPage",
-    "BulkResult",
-    "CallDetails",
-    "CallPage",
-    "ChannelPage",
-    "ErrorAnswer",
-    "ErrorBody",
-    "InDoubtPage",
-    "LogEntries",
-    "LogEntry",
-    "Me",
-    "QueuedCommand",
-    "ResolvedCall",
-    "RunPage",
-    "ToolPage",
-    "Verification",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:

@@ -24,8 +24,6 @@ from agent_adapter.console.parameters import invalid_fields, read_query
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import NotFoundError
 
-__all__ = ["ROUTES", "problem_response"]
-
 
 def problem_response(problem: Problem) -> JSONResponse:
     """A problem as JSON: `{"error": {"kind", "message"}}`."""
