@@ -16,23 +16,6 @@ from agent_adapter.store.approvals import Refusal
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.switch import UPKEEP
 
-__all__ = [
-    "ABSOLUTE_SECONDS",
-    "IDLE_SECONDS",
-    "ROLES",
-    "Session",
-    "create_token",
-    "end_session",
-    "new_secret",
-    "new_session",
-    "revoke_token",
-    "session_of",
-    "token_of",
-    "tokens",
-    "touch_session",
-    "touch_token",
-]
-
 ROLES = ("viewer", "approver", "admin")
 """Each may do what those before it may: look; decide; change who and what there is."""
 

@@ -19,8 +19,6 @@ from agent_adapter.core.extras import DISTRIBUTION
 from agent_adapter.core.ports import Clock
 from agent_adapter.store.base import Store
 
-__all__ = ["GROUP", "Backend", "backend_of", "schemes"]
-
 GROUP = "agent_adapter.stores"
 """The entry-point group that back ends register in."""
 

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Condition", "Operation", "Row", "Store", "Transaction"]
-
 T = TypeVar("T")
 
 Row = dict[str, Any]

@@ -10,8 +10,6 @@ from typing import Any, Literal, cast
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.tables import Table
 
-__all__ = ["Comparison", "Term", "check_columns", "listed", "refuse_none", "term"]
-
 Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
 
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "in")

@@ -9,8 +9,6 @@ from agent_adapter.store.approvals import Refusal
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.calls import tagged_result
 
-__all__ = ["in_doubt", "resolve"]
-
 
 def in_doubt(tx: Transaction, tenant: str | None = None) -> list[Row]:
     """Every write that a person has to look at: begun by a dead process, or ended `unknown`."""

@@ -11,9 +11,6 @@ import weakref
 from collections.abc import Iterable
 from typing import Protocol
 
-__all__ = ["Forkable", "Lock", "release_all", "take_all", "watch_forks"]
-
-
 _WAIT_SECONDS = 5.0
 
 

@@ -12,8 +12,6 @@ from pydantic_core import to_json
 
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["append", "chain_hash", "erase", "head_mac", "payload", "payload_digest", "put_payload"]
-
 VERSION = 1
 GENESIS = b"\x00" * 32
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from agent_adapter.core.types import RunLimits
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["exceeded", "release", "reserve", "settle"]
-
 
 def exceeded(tx: Transaction, run_id: str, tool: str, cost: float, limits: RunLimits) -> str | None:
     """The name of the limit that one more call of `tool` would pass, or `None`."""

@@ -12,8 +12,6 @@ from agent_adapter.core.ports import Clock
 from agent_adapter.store.backends import backend_of, schemes
 from agent_adapter.store.base import Store
 
-__all__ = ["open_store"]
-
 _VARIABLE = "AGENT_ADAPTER_STORE"
 _FORMS = "memory://, sqlite:///path/to/state.db (or a plain path)"
 

@@ -8,8 +8,6 @@ from agent_adapter.store import ledger
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.switch import UPKEEP
 
-__all__ = ["OF_A_RUN", "old_runs", "prune"]
-
 OF_A_RUN = ("calls", "ledger", "chain_heads", "payloads", "usage", "runs", "reservations")
 """The tables whose rows belong to one run."""
 

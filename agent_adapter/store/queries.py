@@ -14,34 +14,6 @@ from typing import Any
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = [
-    "CallReport",
-    "Page",
-    "RunLine",
-    "ToolUse",
-    "call_report",
-    "call_row",
-    "call_rows",
-    "channel_row",
-    "command",
-    "deadlines",
-    "entries_of_calls",
-    "graph",
-    "health",
-    "hub_is_live",
-    "human_members",
-    "latest_turn",
-    "member_names",
-    "paged",
-    "pending_approvals",
-    "refused_calls",
-    "run_line",
-    "runs",
-    "taints",
-    "tool_names",
-    "tool_use",
-]
-
 _SAMPLE = 200
 _LOOKED_AT = 2_000
 _MOST_TOOLS = 500

@@ -5,8 +5,6 @@ from __future__ import annotations
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Transaction
 
-__all__ = ["UPKEEP", "allow_writes", "cancel_run", "halted", "stop_writes", "stopped"]
-
 UPKEEP = "upkeep"
 """The run under which the ledger keeps what was done to the store as a whole."""
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from agent_adapter.store.base import Transaction
 
-__all__ = ["labels", "mark"]
-
 
 def mark(tx: Transaction, scopes: Iterable[str], label: str) -> None:
     """Put `label` on every scope (`run:…`, `thread:…`)."""

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["forget", "is_settled", "park", "wake", "wake_turn"]
-
 
 def park(tx: Transaction, turn_id: str, waits: Iterable[str]) -> None:
     """Note what the turn waits for: ids of approvals, keys of calls in doubt."""

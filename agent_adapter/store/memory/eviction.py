@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from agent_adapter.store.memory.table import MemoryTable
 from agent_adapter.store.pruning import OF_A_RUN
 
-__all__ = ["IdleRuns"]
-
 _EVERY = 256
 _AT_ONCE = 512
 _CACHE_SECONDS = 60.0

@@ -9,8 +9,6 @@ from typing import Any
 
 from agent_adapter.store.base import Row
 
-__all__ = ["OrderedIndex", "place_of"]
-
 _Place = tuple[bool, Any]
 
 

@@ -18,8 +18,6 @@ from agent_adapter.store.memory.eviction import IdleRuns
 from agent_adapter.store.memory.table import MemoryTable
 from agent_adapter.store.tables import TABLES
 
-__all__ = ["MemoryStore", "open_memory"]
-
 T = TypeVar("T")
 
 _POSTED_LIMIT = 10_000

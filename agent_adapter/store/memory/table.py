@@ -12,8 +12,6 @@ from agent_adapter.store.conditions import Term, check_columns, listed, refuse_n
 from agent_adapter.store.memory.ordered import OrderedIndex, place_of
 from agent_adapter.store.tables import Table
 
-__all__ = ["MemoryTable"]
-
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": eq,
     "!=": ne,

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-__all__ = ["SCRIPTS", "upgrade"]
-
 SCRIPTS = Path(__file__).parent / "migrations"
 """The folder of Alembic's scripts."""
 

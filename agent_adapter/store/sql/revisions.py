@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["HEAD", "REVISIONS"]
-
 REVISIONS: tuple[str, ...] = ("0001", "0002", "0003", "0004")
 """Known revisions; a file with another one is newer than this library."""
 

@@ -9,8 +9,6 @@ from sqlalchemy.types import TypeEngine
 
 from agent_adapter.store.tables import TABLES, Kind, Table
 
-__all__ = ["METADATA", "core_table"]
-
 METADATA = sa.MetaData()
 """Every table with its indexes; the migrations build the same."""
 

@@ -21,8 +21,6 @@ from agent_adapter.store.conditions import check_columns, refuse_none, term
 from agent_adapter.store.sql.schema import core_table
 from agent_adapter.store.tables import TABLES, Table
 
-__all__ = ["InsertIfAbsent", "Shape", "Statement", "Statements"]
-
 InsertIfAbsent = Callable[[sa.Table], Any]
 """A dialect's `INSERT … ON CONFLICT DO NOTHING` for a table."""
 

@@ -10,8 +10,6 @@ from agent_adapter.store.base import Condition, Row
 from agent_adapter.store.conditions import check_columns, listed
 from agent_adapter.store.sql.statements import Shape, Statement, Statements
 
-__all__ = ["Cursor", "IsLive", "SqlTransaction"]
-
 
 class Cursor(Protocol):
     """What is used of a DB-API cursor."""

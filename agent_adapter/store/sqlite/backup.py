@@ -12,8 +12,6 @@ from pathlib import Path
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.sqlite.connection import read_only_connection
 
-__all__ = ["copy_store"]
-
 
 def copy_store(path: Path, to: Path) -> None:
     """Write one moment of the store at `path` to `to`, without gaps, and its key beside it.

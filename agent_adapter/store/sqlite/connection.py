@@ -13,15 +13,6 @@ from sqlalchemy.dialects.sqlite import Insert
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.sql.statements import Statements
 
-__all__ = [
-    "error_code",
-    "is_busy",
-    "is_storage_trouble",
-    "read_only_connection",
-    "sqlite_statements",
-    "writing_connection",
-]
-
 _CACHED_STATEMENTS = 512
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _TROUBLE = _BUSY | {

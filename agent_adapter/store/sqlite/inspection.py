@@ -11,8 +11,6 @@ from agent_adapter.core.errors import StoreError
 from agent_adapter.store.sql.revisions import REVISIONS
 from agent_adapter.store.sqlite.connection import error_code
 
-__all__ = ["APPLICATION_ID", "Found", "inspect", "refuse_network_file_system"]
-
 APPLICATION_ID = 0x41414450
 """SQLite's mark of whose file it is: `AADP`."""
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Transaction
 
-__all__ = ["KEY_BYTES", "checked_key", "file_key", "is_marked", "mark_key", "refuse_other_key"]
-
 KEY_BYTES = 32
 _CHECK = "key-check"
 

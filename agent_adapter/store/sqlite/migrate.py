@@ -10,8 +10,6 @@ from sqlalchemy.pool import StaticPool
 from agent_adapter.store.sql.migrate import upgrade
 from agent_adapter.store.sqlite.inspection import APPLICATION_ID
 
-__all__ = ["migrate"]
-
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Run the missing migrations and mark the file as ours, all in one transaction."""

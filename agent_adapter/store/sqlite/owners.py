@@ -22,8 +22,6 @@ try:
 except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]  # its absence is looked for below
 
-__all__ = ["BEAT_SECONDS", "DEAD_AFTER_SECONDS", "Owner", "opening_lock"]
-
 BEAT_SECONDS = 5.0
 """How often a store in use renews its row."""
 

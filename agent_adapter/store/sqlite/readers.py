@@ -16,8 +16,6 @@ from agent_adapter.store.forking import Lock
 from agent_adapter.store.sql.transaction import SqlTransaction
 from agent_adapter.store.sqlite.connection import error_code
 
-__all__ = ["Readers"]
-
 T = TypeVar("T")
 
 _THREADS = 4

@@ -38,8 +38,6 @@ from agent_adapter.store.sqlite.owners import Owner, opening_lock
 from agent_adapter.store.sqlite.readers import Readers
 from agent_adapter.store.sqlite.writer import Writer, begin_immediate
 
-__all__ = ["SqliteStore", "sqlite_path"]
-
 T = TypeVar("T")
 
 

@@ -21,8 +21,6 @@ from agent_adapter.store.sql.transaction import SqlTransaction
 from agent_adapter.store.sqlite.connection import is_busy, is_storage_trouble
 from agent_adapter.store.sqlite.owners import BEAT_SECONDS, Owner
 
-__all__ = ["BATCH", "BUSY_SECONDS", "QUEUE_LIMIT", "Writer", "begin_immediate"]
-
 T = TypeVar("T")
 
 QUEUE_LIMIT = 10_000
