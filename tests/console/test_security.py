@@ -249,7 +249,7 @@ async def test_a_header_from_elsewhere_is_not_believed(store: SqliteStore) -> No
 
 def test_a_proxy_without_addresses_is_refused() -> None:
     """Believing everybody is a mistake that is named."""
-    with pytest.raises(aa.AgentAdapterError, match="peers lists the proxy's addresses"):
+    with pytest.raises(aa.AgentAdapterError, match="peers needs the proxy's addresses"):
         TrustedProxy(peers=[])
     with pytest.raises(aa.AgentAdapterError, match="no role 'boss'"):
         TrustedProxy(peers=["127.0.0.1"], role="boss")
