@@ -9,8 +9,6 @@ from typing import Protocol
 
 from agent_adapter.core.errors import AuthError
 
-__all__ = ["Anybody", "Authenticator", "TokenAuth"]
-
 _SHORTEST = 16
 
 

@@ -10,18 +10,6 @@ from pydantic import ConfigDict
 
 from agent_adapter.network.records import STRICT, record_from_dict, record_to_dict
 
-__all__ = [
-    "PASSPORT_KINDS",
-    "AuthBlock",
-    "CostProfile",
-    "ObservedStat",
-    "Passport",
-    "PassportKind",
-    "Resume",
-    "ResumeExample",
-    "check_name",
-]
-
 PassportKind = Literal["agent", "human", "remote_agent"]
 """What a participant is: a program with a model, a person, or a participant of another hub."""
 

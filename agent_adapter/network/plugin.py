@@ -14,8 +14,6 @@ from agent_adapter.network.tools.tasks import tasks_tool
 if TYPE_CHECKING:
     from agent_adapter.network.clients.agent_client import AgentClient
 
-__all__ = ["NetworkPlugin"]
-
 
 class NetworkPlugin:
     """`peers`, `channels`, `tasks`, `context` and `delegate`, bound to one participant.

@@ -11,8 +11,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from agent_adapter.core.errors import ProtocolError
 
-__all__ = ["STRICT", "problems", "record_from_dict", "record_to_dict"]
-
 _MOST = 10
 
 STRICT = ConfigDict(extra="forbid")

@@ -11,17 +11,6 @@ from pydantic import ConfigDict
 
 from agent_adapter.network.records import STRICT, record_from_dict, record_to_dict
 
-__all__ = [
-    "AccessBlock",
-    "ChannelTypeAccess",
-    "InboxBlock",
-    "LimitsBlock",
-    "RateBlock",
-    "Rule",
-    "allows",
-    "parse_duration",
-]
-
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 

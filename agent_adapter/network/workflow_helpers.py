@@ -6,8 +6,6 @@ from typing import Any, Protocol
 
 from agent_adapter.flow.envelope import EV_CONTEXT_SET
 
-__all__ = ["delete_context", "set_context"]
-
 
 class _Channel(Protocol):
     async def send(

@@ -14,23 +14,6 @@ from dataclasses import dataclass
 from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = [
-    "ACKS",
-    "SILENCE",
-    "Deadline",
-    "deadlines_of",
-    "due",
-    "fire",
-    "next_of",
-    "of_channel",
-    "of_silence",
-    "of_turn",
-    "pause",
-    "shift",
-    "stop_acks",
-    "stop_turn",
-]
-
 ACKS = "acks_within"
 SILENCE = "max_silence"
 INVITE_TIMEOUT = "invite_timeout"

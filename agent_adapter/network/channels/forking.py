@@ -30,8 +30,6 @@ from agent_adapter.network.channels.transaction import Change, ChannelTransactio
 from agent_adapter.network.hub import audit
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["ReplayReport", "fork", "replay", "resume", "writes_after"]
-
 _PAGE = 500
 _ENDS = (EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED)
 _COPIED = ["type", "version", "creator_id", "graph_hash", "knobs", "labels", "metadata", "tenant"]

@@ -37,8 +37,6 @@ from agent_adapter.network.channels.transaction import Change, ChannelTransactio
 from agent_adapter.network.hub import audit
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["Opening", "answer", "close", "expire_due", "fire", "open_channel"]
-
 _AT_ONCE = 200
 
 

@@ -33,19 +33,6 @@ from agent_adapter.network.turns import turn_queue
 from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = [
-    "INVITE_ANSWERS",
-    "Refused",
-    "accept",
-    "check_change",
-    "end_silent_turn",
-    "envelope_of",
-    "fail_turn",
-    "read_from",
-    "stored",
-    "window",
-]
-
 INVITE_ANSWERS = (EV_CHANNEL_INVITE_ACK, EV_CHANNEL_INVITE_REJECT)
 """What somebody who is invited may say before a channel is active."""
 

@@ -11,16 +11,6 @@ from pydantic import ConfigDict
 
 from agent_adapter.network.records import STRICT, record_from_dict, record_to_dict
 
-__all__ = [
-    "ChannelManifest",
-    "ChannelMetadata",
-    "ChannelState",
-    "Expectation",
-    "Participant",
-    "ParticipantRole",
-    "ParticipantSchema",
-]
-
 
 class ChannelState(StrEnum):
     """Where a channel is in its life: invited, running, or over."""

@@ -16,17 +16,6 @@ from agent_adapter.network.channels.snapshot import channel_row
 from agent_adapter.network.channels.transaction import HubContext
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = [
-    "ChannelLine",
-    "ChannelReport",
-    "LogLine",
-    "list_lines",
-    "log_lines",
-    "replayed",
-    "report_of",
-    "text_line",
-]
-
 ONGOING = ("pending", "active", "closing")
 """States of channels that go on."""
 

@@ -19,17 +19,6 @@ from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMeta
 from agent_adapter.network.records import record_from_dict
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = [
-    "ChannelSnapshot",
-    "channel_row",
-    "fixed_metadata",
-    "in_state",
-    "iso",
-    "load_snapshot",
-    "state_text",
-    "stored_knobs",
-]
-
 
 class ChannelSnapshot:
     """One channel in memory: true for as long as its row has this `revision`.

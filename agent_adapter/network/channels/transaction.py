@@ -26,8 +26,6 @@ from agent_adapter.network.hub.admission import check_size
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["Change", "ChannelTransaction", "HubContext", "RollbackRequired"]
-
 
 @dataclass(frozen=True, slots=True)
 class HubContext:

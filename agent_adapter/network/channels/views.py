@@ -8,17 +8,6 @@ from typing import Protocol
 
 from agent_adapter.flow.envelope import Envelope, visible_to
 
-__all__ = [
-    "FullTranscript",
-    "NameResolver",
-    "NamedTranscript",
-    "NamedWindowedSummary",
-    "Renderer",
-    "ViewMessage",
-    "ViewPolicy",
-    "WindowedSummary",
-]
-
 Renderer = Callable[[Envelope], str | None]
 """The text of an envelope as a speaker reads it; `None` leaves it out."""
 

@@ -20,8 +20,6 @@ from agent_adapter.network.turns.turn_types import RunTurn, StartedTurn
 if TYPE_CHECKING:
     from agent_adapter.network.clients.connection import HubConnection
 
-__all__ = ["AgentClient"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 Handler = Callable[[Envelope], Awaitable[None]]

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor
     from agent_adapter.network.hub.hub import Hub
 
-__all__ = ["HubConnection", "Registered"]
-
 
 class Registered(Protocol):
     """A participant that was registered over a connection."""

@@ -12,8 +12,6 @@ from agent_adapter.network.clients.participant import ParticipantClient
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule
 
-__all__ = ["HubClient"]
-
 P = TypeVar("P", bound=ParticipantClient)
 
 

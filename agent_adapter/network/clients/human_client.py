@@ -20,8 +20,6 @@ from agent_adapter.network.turns.turn_types import PendingTurn
 if TYPE_CHECKING:
     from agent_adapter.network.clients.connection import HubConnection
 
-__all__ = ["HumanClient"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 _KEPT = 10_000

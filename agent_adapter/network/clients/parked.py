@@ -13,8 +13,6 @@ from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store import waits
 from agent_adapter.store.base import Store
 
-__all__ = ["ParkedTurns", "WatchingPort"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 _FIRST, _SLOWEST = 0.2, 2.0

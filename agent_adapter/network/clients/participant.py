@@ -26,8 +26,6 @@ from agent_adapter.network.turns.turn_types import RunTurn
 if TYPE_CHECKING:
     from agent_adapter.network.clients.connection import HubConnection
 
-__all__ = ["Channel", "ParticipantClient"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 

@@ -10,8 +10,6 @@ from agent_adapter.flow.envelope import Envelope, visible_to
 from agent_adapter.network.adapters.base import HUB_EVENTS
 from agent_adapter.network.links.operations import HubLike
 
-__all__ = ["Predicate", "Wakes", "from_elsewhere", "wait_for_event"]
-
 Predicate = Callable[[Envelope], bool]
 """Whether an envelope is the one that is waited for."""
 

@@ -19,18 +19,6 @@ from agent_adapter.network.channels.metadata import ChannelManifest
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule, allows
 
-__all__ = [
-    "ENVELOPE_LIMIT",
-    "Admission",
-    "Allow",
-    "Arbiter",
-    "Decision",
-    "Deny",
-    "Identity",
-    "RuleBasedArbiter",
-    "check_size",
-]
-
 ENVELOPE_LIMIT = 512 * 1024
 """Bytes of JSON that one envelope may have."""
 

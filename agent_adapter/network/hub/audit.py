@@ -10,22 +10,6 @@ from agent_adapter.exec.ids import new_id
 from agent_adapter.network.channels.snapshot import iso
 from agent_adapter.store.base import Operation, Row, Store, Transaction
 
-__all__ = [
-    "CLOSED",
-    "CREATED",
-    "EXPIRED",
-    "FORKED",
-    "REGISTERED",
-    "RESUME_SET",
-    "RULE_SET",
-    "SKILL_SET",
-    "TURN_FAILED",
-    "UNREGISTERED",
-    "VIOLATED",
-    "AuditLog",
-    "write",
-]
-
 REGISTERED = "agent_registered"
 UNREGISTERED = "agent_unregistered"
 RESUME_SET = "resume_set"

@@ -22,8 +22,6 @@ from agent_adapter.network.hub.outbox import Outbox
 from agent_adapter.network.turns.turn_types import Receiver, RunTurn
 from agent_adapter.store.base import Operation, Row, Store, Transaction
 
-__all__ = ["ChannelOperation", "ChannelService"]
-
 T = TypeVar("T")
 
 ChannelOperation = Callable[[Transaction, ChannelSnapshot | None], Any]

@@ -24,8 +24,6 @@ from agent_adapter.network.rules import parse_duration
 from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["Channels"]
-
 _PAGE = 500
 
 

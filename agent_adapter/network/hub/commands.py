@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from agent_adapter.network.hub.channels import Channels
     from agent_adapter.network.hub.identities import Identities
 
-__all__ = ["KINDS", "queue", "queued", "result", "run", "settle"]
-
 _AT_ONCE = 50
 
 Handler = Callable[["Channels", "Identities", dict[str, Any], Row], Awaitable[dict[str, Any]]]

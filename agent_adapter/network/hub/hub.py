@@ -34,8 +34,6 @@ from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.store.base import Store, Transaction
 
-__all__ = ["Hub"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 

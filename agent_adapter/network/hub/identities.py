@@ -16,8 +16,6 @@ from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["Identities", "load_all"]
-
 
 class Identities:
     """Finds, registers, describes and limits participants.

@@ -8,8 +8,6 @@ from typing import Any
 from agent_adapter.core.errors import NetworkError
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["HubReplaced", "beat", "check", "release", "take"]
-
 _NAME = "hub"
 _alive: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from agent_adapter.flow.envelope import TURN_EVENTS, Envelope
 from agent_adapter.network.turns.turn_types import Receiver
 
-__all__ = ["Outbox"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 

@@ -24,8 +24,6 @@ from agent_adapter.store.base import Row, Transaction
 if TYPE_CHECKING:
     from agent_adapter.exec.executor import Executor
 
-__all__ = ["Scheduler"]
-
 _POLL_SECONDS = 0.2
 _RENEW_SECONDS = 5.0
 _log = logging.getLogger("agent_adapter.network")

@@ -12,8 +12,6 @@ from agent_adapter.store.base import Store
 from agent_adapter.store.memory import MemoryStore
 from agent_adapter.store.opening import open_store
 
-__all__ = ["hub_store"]
-
 _STORE_METHODS = ("write", "post", "read", "flush", "aclose")
 _beside: WeakKeyDictionary[Any, MemoryStore] = WeakKeyDictionary()
 

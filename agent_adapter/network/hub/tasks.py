@@ -11,16 +11,6 @@ from agent_adapter.core.errors import NotFoundError, ProtocolError
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = [
-    "TASK_STATES",
-    "Task",
-    "Tasks",
-    "list_tasks",
-    "read_task",
-    "start_task",
-    "update_task",
-]
-
 TASK_STATES = ("running", "completed", "failed", "cancelled")
 """What a task may be; the last three are ends."""
 

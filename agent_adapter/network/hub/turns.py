@@ -24,8 +24,6 @@ from agent_adapter.network.turns.turn_types import PendingTurn, Receiver, Starte
 from agent_adapter.store import waits
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = ["Turns"]
-
 
 class Turns:
     """Starts due turns of attached participants and records the end of each attempt."""

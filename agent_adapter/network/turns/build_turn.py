@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from agent_adapter.network.channels.metadata import ChannelMetadata
     from agent_adapter.network.channels.views import ViewPolicy
 
-__all__ = ["Window", "build_turn"]
-
 Window = Callable[[str, str, int], Awaitable[Sequence[Any]]]
 """`await window(channel_id, participant_id, recent_n)`: the newest turns, oldest first."""
 

@@ -13,8 +13,6 @@ from agent_adapter.core.errors import AgentAdapterError, NetworkError, StaleTurn
 from agent_adapter.network.turns.turn_types import RunTurn, StartedTurn, TurnRef
 from agent_adapter.store.base import Row
 
-__all__ = ["Dispatcher", "TurnKeeper"]
-
 _log = logging.getLogger("agent_adapter.network")
 
 

@@ -14,8 +14,6 @@ from agent_adapter.flow.routing import RoundCall
 from agent_adapter.network.turns.turn import Reply, Turn
 from agent_adapter.network.turns.turn_runner import Drive
 
-__all__ = ["drive_function", "driver_for", "is_function"]
-
 
 def driver_for(agent: Any) -> Drive:
     """What runs the rounds of `agent`: a framework's agent, or a function.

@@ -18,30 +18,6 @@ from agent_adapter.network.turns.turn_types import StagedChange, TurnRef
 from agent_adapter.store import waits
 from agent_adapter.store.base import Row, Transaction
 
-__all__ = [
-    "ATTEMPTS",
-    "RETRY_AFTER",
-    "adopted_changes",
-    "done",
-    "drop_loose",
-    "drop_open",
-    "due_turns",
-    "give_up",
-    "has_expired_waits",
-    "held",
-    "lose_running",
-    "open_turn",
-    "park",
-    "point_at",
-    "reclaim",
-    "release",
-    "retry",
-    "stage",
-    "staged_changes",
-    "start",
-    "wake_expired",
-]
-
 ATTEMPTS = 3
 """How often a turn is tried before its channel closes."""
 

@@ -16,8 +16,6 @@ from agent_adapter.core.errors import (
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.turns.turn import Reply, Turn
 
-__all__ = ["Drive", "round_envelope", "run_round"]
-
 Drive = Callable[[Any, Turn], Awaitable[Reply]]
 """Runs one round of an agent: `await drive(agent, turn)`."""
 

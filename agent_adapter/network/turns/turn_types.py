@@ -9,8 +9,6 @@ from typing import Any, Protocol
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.channels.metadata import ChannelMetadata
 
-__all__ = ["PendingTurn", "Receiver", "RunTurn", "StagedChange", "StartedTurn", "TurnRef"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRef:
