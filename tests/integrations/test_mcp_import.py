@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -198,7 +199,7 @@ async def test_pins_that_cannot_be_right_are_refused(
         await import_tools(up.server, name="files", pins=ToolPins(path))
 
 
-@pytest.mark.parametrize("names", [("a-b", "a_b"), ("A", "a"), ("x y", "x.y"), ("n", "n")])
+@pytest.mark.parametrize("names", [("a-b", "a_b"), ("A", "a"), ("n", "n")])
 async def test_names_that_merge_are_refused(names: tuple[str, str]) -> None:
     """Two tools that a model could not tell apart are not imported (A23)."""
     with pytest.raises(IntegrationError, match=r"two tools named|told from another"):
@@ -208,7 +209,14 @@ async def test_names_that_merge_are_refused(names: tuple[str, str]) -> None:
 async def test_names_that_providers_refuse_are_made_to_fit() -> None:
     """Spaces, dots, unicode and length are no obstacle (U10)."""
     specs = await import_tools(Upstream("read file.txt", "ö" * 80).server, name="files", prefix="")
-    assert [spec.name for spec in specs] == ["read_file_txt", "_" * 64]
+    assert [spec.name for spec in specs] == ["read_file_txt", "_" * 55 + "_3c27474a"]
+
+
+async def test_s8_names_that_merge_once_they_fit_are_kept_apart() -> None:
+    """Each ends in a part of the hash of the server's own name."""
+    specs = await import_tools(Upstream("x y", "x.y").server, name="files", prefix="")
+    assert len({spec.name for spec in specs}) == 2
+    assert all(re.fullmatch("x_y_[0-9a-f]{8}", spec.name) for spec in specs)
 
 
 async def test_a_server_cannot_shadow_a_tool_of_yours() -> None:
