@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         RunLimitExceeded as RunLimitExceeded,
         StaleTurn as StaleTurn,
         StoreError as StoreError,
+        ToolArgsIncomplete as ToolArgsIncomplete,
         ToolArgsInvalid as ToolArgsInvalid,
         ToolBusy as ToolBusy,
         ToolDefinitionError as ToolDefinitionError,

@@ -20,6 +20,7 @@ class ToolContext:
         principal: on whose behalf the call is made.
         tenant: whose data the call may see; a foreign id answers "not found".
         reexecutes: the framework runs a call again by itself, under the same native id.
+        incomplete: why the call's arguments may be cut off, in the provider's word; it is refused.
         bound_by: the integration whose `bind_context` made this context.
         idempotency_key: the call's one identity, set before the function is entered.
         deadline: when the call times out, on the event loop's clock; `None` without a time-out.
@@ -37,6 +38,7 @@ class ToolContext:
         "deadline",
         "extras",
         "idempotency_key",
+        "incomplete",
         "parent_call_id",
         "principal",
         "reexecutes",
@@ -60,6 +62,7 @@ class ToolContext:
         tenant: str = "",
         reexecutes: bool = False,
         bound_by: str | None = None,
+        incomplete: str | None = None,
     ) -> None:
         self.call_id = call_id
         self.run_id = run_id
@@ -72,6 +75,7 @@ class ToolContext:
         self.tenant = tenant
         self.reexecutes = reexecutes
         self.bound_by = bound_by
+        self.incomplete = incomplete
         self.idempotency_key: str | None = None
         self.deadline: float | None = None
         self.try_number = 1

@@ -4,6 +4,7 @@
     ├── ToolDefinitionError      a tool cannot be defined as written
     ├── ToolNotFound             no tool of that name
     ├── ToolArgsInvalid      *   the arguments do not fit the schema
+    │   └── ToolArgsIncomplete * the model was stopped before it had sent all of them
     ├── ToolError            *   raised by a tool's author for the model to read: nothing happened
     │   ├── ToolFailed       *   any other exception of the tool; the original is `__cause__`
     │   ├── ToolTimeout      *   the tool did not end in its time
@@ -70,6 +71,27 @@ class ToolArgsInvalid(AgentAdapterError):
     def __str__(self) -> str:
         lines = "\n".join(f"- {problem}" for problem in self.problems)
         return f"invalid arguments for {self.tool}:\n{lines}"
+
+
+class ToolArgsIncomplete(ToolArgsInvalid):
+    """The model was stopped while it wrote the call, so arguments may be missing; nothing ran.
+
+    `reason` is the provider's word for why it stopped, such as `length` or `max_tokens`.
+    """
+
+    kind = "tool-args-incomplete"
+
+    def __init__(self, tool: str, reason: str) -> None:
+        lines = [f"(arguments): may be cut off, the answer ended with {reason!r} (send all again)"]
+        super().__init__(tool, lines)
+        self.args = (tool, reason)  # what copy and pickle call the class with
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.tool} was not run: your answer ended with {self.reason!r} before the call was "
+            "complete; send the whole call again, with shorter arguments if there is a limit"
+        )
 
 
 class ToolError(AgentAdapterError):

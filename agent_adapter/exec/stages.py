@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_adapter.core.errors import RunLimitExceeded, ToolDefinitionError
+from agent_adapter.core.errors import RunLimitExceeded, ToolArgsIncomplete, ToolDefinitionError
 from agent_adapter.core.types import RunLimits, checked_cost
 from agent_adapter.exec import hooks
 from agent_adapter.exec.approval.confirm import confirm_reason
@@ -22,6 +22,8 @@ async def prepare(
     A reviewer's edit does not `ask` again; a resumed call was asked about and was guarded before
     its record was written, so neither runs again.
     """
+    if call.ctx.incomplete is not None:  # before anything is counted, looked up or asked
+        raise ToolArgsIncomplete(call.spec.name, call.ctx.incomplete)
     # The order is a security property: what a guard changed is what is priced, shown and run.
     if ask and call.limits is not None:
         await _admit(call, call.limits)

@@ -1,7 +1,8 @@
 """Scripted providers: the real SDK clients over a mock transport, streaming or not.
 
 A script's turn is a text, or the calls that the model makes as `(id, name, arguments)`; arguments
-given as text are sent as they stand. What the clients sent is kept in `requests`.
+given as text are sent as they stand. `Ended(turn, word)` ends one with a finish reason of the
+provider. What the clients sent is kept in `requests`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,25 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 
 _NUMBERS = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A turn that ends with the provider's own `word` for why."""
+
+    turn: Any
+    word: str | None
+
+
+def _taken(turn: Any, usual: str) -> tuple[Any, Any]:
+    """The turn itself and its finish reason."""
+    return (turn.turn, turn.word) if isinstance(turn, Ended) else (turn, usual)
 
 
 class Script:
@@ -78,6 +93,7 @@ class ChatScript(Script):
 
     def whole(self, turn: Any) -> dict[str, Any]:
         """One completion."""
+        turn, word = _taken(turn, "stop")
         message: dict[str, Any] = {"role": "assistant", "content": turn}
         if not isinstance(turn, str):
             calls = [
@@ -85,11 +101,12 @@ class ChatScript(Script):
                 for i, n, a in turn
             ]
             message = {"role": "assistant", "content": None, "tool_calls": calls}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        choice = {"index": 0, "finish_reason": word, "message": message}
         return self._base("chat.completion") | {"choices": [choice]}
 
     def pieces(self, turn: Any) -> Iterator[tuple[str | None, Any]]:
         """Deltas, arguments in two pieces."""
+        turn, word = _taken(turn, "stop" if isinstance(turn, str) else "tool_calls")
         if isinstance(turn, str):
             deltas: list[dict[str, Any]] = [{"content": half} for half in _halves(turn)]
         else:
@@ -100,8 +117,8 @@ class ChatScript(Script):
                 head = {"index": place, "id": i, "type": "function", "function": function}
                 tail = {"index": place, "function": {"arguments": rest}}
                 deltas += [{"tool_calls": [head]}, {"tool_calls": [tail]}]
-        for delta in deltas:
-            choice = {"index": 0, "finish_reason": None, "delta": delta}
+        for delta, why in [*((delta, None) for delta in deltas), ({}, word)]:
+            choice = {"index": 0, "finish_reason": why, "delta": delta}
             yield None, self._base("chat.completion.chunk") | {"choices": [choice]}
         yield None, "[DONE]"
 
@@ -127,11 +144,13 @@ class ResponsesScript(Script):
         return AsyncOpenAI(api_key="k", http_client=self.http, max_retries=0)
 
     def whole(self, turn: Any) -> dict[str, Any]:
-        """One response; an item's id is not the call's."""
+        """One response; an item's id is not the call's. An `Ended` one is incomplete."""
+        turn, word = _taken(turn, "")
+        status = "incomplete" if word else "completed"
         if isinstance(turn, str):
             text = {"type": "output_text", "text": turn, "annotations": []}
             message = {"type": "message", "id": "msg_1", "role": "assistant"}
-            output: list[Any] = [message | {"status": "completed", "content": [text]}]
+            output: list[Any] = [message | {"status": status, "content": [text]}]
         else:
             output = [
                 {
@@ -140,7 +159,7 @@ class ResponsesScript(Script):
                     "call_id": i,
                     "name": name,
                     "arguments": _text(arguments),
-                    "status": "completed",
+                    "status": status,
                 }
                 for place, (i, name, arguments) in enumerate(turn)
             ]
@@ -149,7 +168,8 @@ class ResponsesScript(Script):
             "object": "response",
             "created_at": 1,
             "model": "m",
-            "status": "completed",
+            "status": status,
+            "incomplete_details": {"reason": word} if word else None,
             "output": output,
             "parallel_tool_calls": True,
             "tool_choice": "auto",
@@ -168,7 +188,8 @@ class ResponsesScript(Script):
             return kind, {"type": kind, "sequence_number": order, **data}
 
         yield event("response.created", response=started)
-        for half in _halves(turn) if isinstance(turn, str) else ():
+        text = _taken(turn, "")[0]
+        for half in _halves(text) if isinstance(text, str) else ():
             yield event(
                 "response.output_text.delta",
                 item_id="msg_1",
@@ -177,7 +198,7 @@ class ResponsesScript(Script):
                 delta=half,
                 logprobs=[],
             )
-        yield event("response.completed", response=response)
+        yield event(f"response.{response['status']}", response=response)
 
     def answers(self, request: int = -1) -> dict[str, str]:
         """What the model read of each call, by call id."""
@@ -199,6 +220,7 @@ class MessagesScript(Script):
 
     def whole(self, turn: Any) -> dict[str, Any]:
         """One message."""
+        turn, word = _taken(turn, "end_turn" if isinstance(turn, str) else "tool_use")
         calls = not isinstance(turn, str)
         content: list[Any] = [{"type": "text", "text": turn}]
         if calls:
@@ -212,7 +234,7 @@ class MessagesScript(Script):
             "role": "assistant",
             "model": "m",
             "content": content,
-            "stop_reason": "tool_use" if calls else "end_turn",
+            "stop_reason": word,
             "stop_sequence": None,
             "usage": {"input_tokens": 1, "output_tokens": 1},
         }
@@ -235,7 +257,7 @@ class MessagesScript(Script):
                     block | {"input": {}},
                     [
                         {"type": "input_json_delta", "partial_json": half}
-                        for half in _halves(json.dumps(block["input"]))
+                        for half in _halves(_text(block["input"]))
                     ],
                 )
             start = {"type": "content_block_start", "content_block": empty}
@@ -289,16 +311,19 @@ class GeminiScript(Script):
 
     def whole(self, turn: Any) -> dict[str, Any]:
         """One candidate."""
-        return self._with(self._parts(turn))
+        turn, word = _taken(turn, "STOP")
+        return self._with(self._parts(turn), word)
 
     def pieces(self, turn: Any) -> Iterator[tuple[str | None, Any]]:
-        """One chunk for each part, a text in two."""
+        """One chunk for each part, a text in two, and one with the finish reason."""
+        turn, word = _taken(turn, "STOP")
         for part in self._parts(turn):
             if "text" in part:
                 for half in _halves(part["text"]):
-                    yield None, self._with([{"text": half}])
+                    yield None, self._with([{"text": half}], None)
             else:
-                yield None, self._with([part])
+                yield None, self._with([part], None)
+        yield None, self._with([], word)
 
     def _parts(self, turn: Any) -> list[dict[str, Any]]:
         if isinstance(turn, str):
@@ -308,9 +333,9 @@ class GeminiScript(Script):
             for i, name, arguments in turn
         ]
 
-    def _with(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    def _with(self, parts: list[dict[str, Any]], word: str | None) -> dict[str, Any]:
         content = {"role": "model", "parts": parts}
-        candidate = {"content": content, "finishReason": "STOP", "index": 0}
+        candidate = {"content": content, "index": 0} | ({"finishReason": word} if word else {})
         return {"candidates": [candidate], "responseId": f"gem_{self.number}"}
 
     def responses(self, request: int = -1) -> list[dict[str, Any]]:

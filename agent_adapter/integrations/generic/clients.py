@@ -6,9 +6,10 @@ from typing import Any
 
 from agent_adapter.core.errors import IntegrationError
 from agent_adapter.integrations.wires.anthropic import Messages
+from agent_adapter.integrations.wires.chat import Chat
 from agent_adapter.integrations.wires.gemini import Contents
-from agent_adapter.integrations.wires.openai import Chat, Responses
 from agent_adapter.integrations.wires.protocol import Wire
+from agent_adapter.integrations.wires.responses import Responses
 
 
 def wire_for(client: Any, api: str | None) -> Wire:

@@ -18,6 +18,7 @@ from agent_adapter.exec.scope import current_scope
 from agent_adapter.integrations.generic.clients import wire_for
 from agent_adapter.integrations.requirements import require_port
 from agent_adapter.integrations.wires.calls import Answer, CallAnswerer, ProviderCall, settled
+from agent_adapter.integrations.wires.finish import FinishReason
 from agent_adapter.integrations.wires.protocol import Turn, Wire
 
 if TYPE_CHECKING:
@@ -56,23 +57,31 @@ LoopEvent = TextPiece | CallMade | CallEnded
 """What a loop reports while it goes on."""
 
 
+LoopStatus = Literal["done", "paused", "max-turns", "cut-off", "refused"]
+"""How a loop can end."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopResult:
     """How a loop ended.
 
-    `status` is `"done"`, `"paused"` (calls wait for the decisions in `pending`) or `"max-turns"`.
+    `status` is `"done"`, `"paused"` (calls wait for the decisions in `pending`), `"max-turns"`,
+    `"cut-off"` (the provider ended the last answer before its end: `text` is not whole) or
+    `"refused"` (the model declined; `text` is what it said). `finish` is why the last answer ended,
+    `None` where the model was not asked.
     `messages` is the whole conversation in the provider's form, as JSON: with it and the same
     `run_id` the loop goes on where it stopped. `response` is the provider's last one, `None` after
     a streamed chat completion.
     """
 
-    status: Literal["done", "paused", "max-turns"]
+    status: LoopStatus
     text: str
     messages: list[Any]
     turns: int
     run_id: str | None
     pending: tuple[str, ...] = ()
     response: Any = None
+    finish: FinishReason | None = None
 
 
 async def run_tool_loop(
@@ -174,8 +183,8 @@ class _Loop:
                 except ApprovalPending as exc:
                     return self._ended("paused", exc.ids)
                 again = False
-            elif self.turns and not self.last.goes_on:
-                return self._ended("done")
+            elif self.turns and self.last.stopped.reason != "pause":
+                return self._ended(self.last.stopped.status)
             if self.turns == max_turns:
                 return self._ended("max-turns")
             calls = await self._ask(stream)
@@ -199,9 +208,7 @@ class _Loop:
             await self.tell(_call_ended(answer))
         self.messages += self.wire.answers(answers)
 
-    def _ended(
-        self, status: Literal["done", "paused", "max-turns"], pending: tuple[str, ...] = ()
-    ) -> LoopResult:
+    def _ended(self, status: LoopStatus, pending: tuple[str, ...] = ()) -> LoopResult:
         return LoopResult(
             status=status,
             text=self.last.text,
@@ -210,6 +217,7 @@ class _Loop:
             run_id=self.answerer.run_id,
             pending=pending,
             response=self.last.response,
+            finish=self.last.stopped.reason if self.turns else None,
         )
 
 

@@ -8,8 +8,21 @@ from typing import Any
 
 from agent_adapter.core.schema.providers import anthropic
 from agent_adapter.core.tool import ToolSpec
+from agent_adapter.exec.ids import new_id
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, adapted, member
+from agent_adapter.integrations.wires.finish import WHOLE, FinishReason, Stopped, stopped
 from agent_adapter.integrations.wires.protocol import Piece, Turn
+
+_WHY = "stop_reason"
+_WORDS: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+    "pause_turn": "pause",
+}
 
 
 def tool_of(spec: ToolSpec) -> dict[str, Any]:
@@ -21,17 +34,34 @@ def tool_of(spec: ToolSpec) -> dict[str, Any]:
     }
 
 
+def stopped_of(message: Any) -> Stopped:
+    """Why a message ended; one of a conversation does not say, and is whole."""
+    says = _WHY in message if isinstance(message, Mapping) else hasattr(message, _WHY)
+    if not says:
+        return WHOLE
+    return stopped(_WORDS, member(message, _WHY))
+
+
 def calls_of(message: Any) -> list[ProviderCall]:
-    """The `tool_use` blocks of a message or of its JSON form."""
+    """The `tool_use` blocks of a message or of its JSON form; none of a turn that is paused.
+
+    The SDK reads the arguments of a stream as far as they came, so only the message's stop reason
+    tells whether they are whole.
+    """
     content = member(message, "content")
-    if not isinstance(content, list):
+    end = stopped_of(message)
+    if not isinstance(content, list) or end.reason == "pause":
         return []
+    # A stop sequence may have matched inside of the arguments.
+    whole = end is WHOLE or (end.reason in ("stop", "calls") and end.said != "stop_sequence")
     return [
         ProviderCall(
-            call_id=member(block, "id"),
+            call_id=member(block, "id") or new_id("call"),
             native_id=member(block, "id"),
-            name=member(block, "name"),
+            name=member(block, "name") or "",
             arguments=member(block, "input"),
+            complete=whole,
+            finish=end.said,
         )
         for block in content
         if member(block, "type") == "tool_use"
@@ -79,7 +109,7 @@ class Messages:
             calls=calls_of(message),
             text="".join(block.text for block in message.content if block.type == "text"),
             response=message,
-            goes_on=message.stop_reason == "pause_turn",
+            stopped=stopped_of(message),
         )
 
     def answers(self, answers: Sequence[Answer]) -> list[Any]:

@@ -15,11 +15,13 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     ApprovalPending,
+    ToolArgsIncomplete,
     ToolArgsInvalid,
     ToolDefinitionError,
     ToolNotFound,
 )
 from agent_adapter.exec.defaults import runner_for
+from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
 from agent_adapter.exec.scope import current_scope
 from agent_adapter.integrations.base import all_pending, json_kind
@@ -35,12 +37,16 @@ class ProviderCall:
     """One call of a response; `arguments` is JSON text or already an object.
 
     `native_id` is the provider's id, `None` where it gave none; `call_id` is always there.
+    `complete` is false where the provider stopped before the call was known to be whole; `finish`
+    is then its word for why.
     """
 
     call_id: str
     native_id: str | None
     name: str
     arguments: Any
+    complete: bool = True
+    finish: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +123,8 @@ class CallAnswerer:
 
     async def _run(self, call: ProviderCall, again: bool) -> Any:
         spec = self._spec(call.name)
+        if not call.complete:
+            return await self._refused(spec, call)
         args: Mapping[str, Any] = arguments_of(spec, call.arguments)
         if self.mend is not None:
             args = self.mend(spec, args)
@@ -138,6 +146,15 @@ class CallAnswerer:
             return await self.runner.run_spec(spec, args, ctx, call_id=call.call_id)
         finally:
             grant.drop()
+
+    async def _refused(self, spec: ToolSpec, call: ProviderCall) -> Any:
+        """Have the executor refuse a call that may be cut off, so that the ledger knows of it."""
+        why = call.finish or "no finish reason"
+        if not isinstance(self.runner, Executor):  # another runner might run it
+            raise ToolArgsIncomplete(spec.name, why)
+        ids = (call.call_id, self.run_id, self.thread_id)
+        ctx = ToolContext(*ids, bound_by=self.target, incomplete=why)
+        return await self.runner.run_spec(spec, {}, ctx, call_id=call.call_id)
 
     def _spec(self, name: str) -> ToolSpec:
         if name in self.registry:

@@ -12,7 +12,29 @@ from agent_adapter.core.schema.providers import gemini
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, adapted, member
+from agent_adapter.integrations.wires.finish import WHOLE, FinishReason, Stopped, stopped
 from agent_adapter.integrations.wires.protocol import Piece, Turn
+
+_WORDS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "max_tokens": "length",
+    "continuation": "length",
+    "safety": "content-filter",
+    "recitation": "content-filter",
+    "language": "content-filter",
+    "blocklist": "content-filter",
+    "prohibited_content": "content-filter",
+    "spii": "content-filter",
+    "image_safety": "content-filter",
+    "image_prohibited_content": "content-filter",
+    "image_recitation": "content-filter",
+    "escalation": "content-filter",
+    "model_armor": "content-filter",
+    "malformed_function_call": "malformed-call",
+    "unexpected_tool_call": "malformed-call",
+    "too_many_tool_calls": "malformed-call",
+    "malformed_response": "malformed-call",
+}
 
 
 def declaration_of(spec: ToolSpec) -> Any:
@@ -36,17 +58,44 @@ def calls_of(response: Any) -> list[ProviderCall]:
     """
     candidates = member(response, "candidates")
     content = member(candidates[0], "content") if candidates else response
-    found = [call for part in member(content, "parts") or () if (call := _call_in(part))]
-    origin = member(response, "response_id")
+    parts = member(content, "parts") or ()
+    origin = member(response, "response_id") or member(response, "responseId")
+    return _calls_in(parts, origin, stopped_of(response))
+
+
+def stopped_of(response: Any) -> Stopped:
+    """Why a response's first candidate ended; a content and a stream's middle do not say."""
+    candidates = member(response, "candidates")
+    if not candidates:
+        feedback = member(response, "prompt_feedback") or member(response, "promptFeedback")
+        blocked = member(feedback, "block_reason") or member(feedback, "blockReason")
+        return Stopped(reason="content-filter", said=_word(blocked)) if blocked else WHOLE
+    why = member(candidates[0], "finish_reason") or member(candidates[0], "finishReason")
+    return stopped(_WORDS, why) if why else WHOLE
+
+
+def _calls_in(parts: Iterable[Any], origin: Any, end: Stopped) -> list[ProviderCall]:
+    found = [call for part in parts if (call := _call_in(part))]
     return [
         ProviderCall(
             call_id=member(call, "id") or _made_up(origin, place),
             native_id=member(call, "id"),
             name=member(call, "name") or "",
             arguments=member(call, "args"),
+            # A part holds a whole call, except where the arguments themselves are streamed.
+            complete=end.reason in ("stop", "calls") and not _is_piece(call),
+            finish="will_continue" if _is_piece(call) else end.said,
         )
         for place, call in enumerate(found)
     ]
+
+
+def _is_piece(call: Any) -> bool:
+    return bool(member(call, "will_continue") or member(call, "partial_args"))
+
+
+def _word(said: Any) -> str:
+    return str(getattr(said, "value", said))
 
 
 def part_of(answer: Answer) -> Any:
@@ -101,25 +150,29 @@ class Contents:
             "contents": request["messages"],
             "config": config,
         }
-        parts, response = await self._parts(wanted, piece)
+        parts, response, end = await self._parts(wanted, piece)
         said = [{"role": "model", "parts": [_part(part) for part in parts]}] if parts else []
         text = "".join(part.text for part in parts if part.text and not part.thought)
-        calls = _calls_at(len(request["messages"]), parts)
-        return Turn(said=said, calls=calls, text=text, response=response)
+        calls = _calls_at(len(request["messages"]), parts, end)
+        return Turn(said=said, calls=calls, text=text, response=response, stopped=end)
 
-    async def _parts(self, wanted: Mapping[str, Any], piece: Piece | None) -> tuple[list[Any], Any]:
+    async def _parts(
+        self, wanted: Mapping[str, Any], piece: Piece | None
+    ) -> tuple[list[Any], Any, Stopped]:
         if piece is None:
             response = await self.client.models.generate_content(**wanted)
-            return _parts_of(response), response
+            return _parts_of(response), response, stopped_of(response)
         parts: list[Any] = []
         last = None
+        end = WHOLE
         async for last in await self.client.models.generate_content_stream(**wanted):
+            end = end if (said := stopped_of(last)) is WHOLE else said
             found = _parts_of(last)
             parts += found
             for part in found:
                 if part.text and not part.thought:
                     await piece(part.text)
-        return parts, last
+        return parts, last, end if end is not WHOLE else Stopped(reason="unknown")
 
     def answers(self, answers: Sequence[Answer]) -> list[Any]:
         """One content of the user with every function response."""
@@ -134,12 +187,12 @@ class Contents:
         return _calls_at(len(messages) - 1, member(last, "parts") or ())
 
 
-def _calls_at(place: int, parts: Iterable[Any]) -> list[ProviderCall]:
+def _calls_at(place: int, parts: Iterable[Any], end: Stopped = WHOLE) -> list[ProviderCall]:
     """The calls of the content at `place` of the conversation, which names those without an id.
 
     So they keep their names when the conversation is gone on with.
     """
-    return calls_of({"parts": parts, "response_id": f"content_{place}"})
+    return _calls_in(parts, f"content_{place}", end)
 
 
 def _parts_of(response: Any) -> list[Any]:

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from agent_adapter.core.errors import IntegrationError
 from agent_adapter.core.schema.mending import mended
 from agent_adapter.core.schema.openai_strict import openai_strict
 from agent_adapter.core.schema.providers import openai
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, adapted, member
-from agent_adapter.integrations.wires.protocol import Piece, Turn
+from agent_adapter.exec.ids import new_id
+from agent_adapter.integrations.wires.calls import Answer, ProviderCall, adapted, member
+from agent_adapter.integrations.wires.finish import WHOLE, FinishReason, Stopped, stopped
 
 Api = Literal["chat", "responses"]
 """Chat Completions or Responses."""
+
+# Servers that speak this API have words of their own for its normal ends.
+_CHAT_WORDS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "tool_calls": "calls",
+    "tool_call": "calls",
+    "tool_use": "calls",
+    "function_call": "calls",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content-filter",
+    "safety": "content-filter",
+    "refusal": "refusal",
+}
+_RESPONSE_WORDS: dict[str, FinishReason] = {
+    "max_output_tokens": "length",
+    "max_tokens": "length",
+    "content_filter": "content-filter",
+}
 
 
 def tool_of(spec: ToolSpec, api: Api, strict: bool) -> dict[str, Any]:
@@ -48,21 +70,71 @@ def calls_of(response: Any) -> tuple[Api, list[ProviderCall]]:
     """
     output = member(response, "output")
     if output is not None:
-        return "responses", [call_of_item(item) for item in output if _is_call(item)]
+        end = response_end(response)
+        return "responses", [call_of_item(item, end) for item in output if is_call(item)]
+    return "chat", chat_calls(*message_of(response), member(response, "id"))
+
+
+def message_of(response: Any) -> tuple[Any, Stopped]:
+    """The message of a completion and why it ended; a message alone is whole."""
     choices = member(response, "choices")
-    if choices is not None:
-        response = member(choices[0], "message") if choices else None
-    found = member(response, "tool_calls") or ()
-    return "chat", [_call_of_tool_call(call) for call in found if member(call, "function")]
+    if choices is None:
+        return response, WHOLE
+    if not choices:
+        return None, Stopped(reason="unknown")
+    message = member(choices[0], "message")
+    return message, chat_end(message, member(choices[0], "finish_reason"), whole=True)
 
 
-def call_of_item(item: Any) -> ProviderCall:
-    """The call in an output item; its `id` is the item's own, `call_id` the call's."""
+def chat_end(message: Any, said: Any, *, whole: bool) -> Stopped:
+    """Why a choice ended; a `whole` response may leave out the word, a stream may not."""
+    if member(message, "refusal"):
+        return Stopped(reason="refusal", said="refusal")
+    return WHOLE if whole and not said else stopped(_CHAT_WORDS, said)
+
+
+def chat_calls(message: Any, end: Stopped, origin: Any = None) -> list[ProviderCall]:
+    """The function calls of a message; one without an id is named by its response and place."""
+    found = member(message, "tool_calls") or ()
+    return [
+        _call_of_tool_call(call, end, f"{origin}:{place}" if origin else None)
+        for place, call in enumerate(found)
+        if member(call, "function")
+    ]
+
+
+def response_end(response: Any) -> Stopped:
+    """Why a response ended."""
+    status = member(response, "status")
+    if status == "incomplete":
+        said = member(member(response, "incomplete_details"), "reason")
+        known = stopped(_RESPONSE_WORDS, said)
+        return Stopped(reason=known.reason, said=known.said or status)
+    if status not in (None, "completed"):
+        return Stopped(reason="unknown", said=str(status))
+    refused = any(
+        member(part, "type") == "refusal"
+        for item in member(response, "output") or ()
+        if member(item, "type") == "message"
+        for part in member(item, "content") or ()
+    )
+    return Stopped(reason="refusal", said="refusal") if refused else WHOLE
+
+
+def call_of_item(item: Any, end: Stopped = WHOLE) -> ProviderCall:
+    """The call in an output item; its `id` is the item's own, `call_id` the call's.
+
+    An item says itself whether it is whole, also where others of its response are not.
+    """
+    status = member(item, "status")
+    whole = status == "completed" if status else end.covers(member(item, "arguments"))
     return ProviderCall(
-        call_id=member(item, "call_id"),
+        call_id=member(item, "call_id") or new_id("call"),
         native_id=member(item, "call_id"),
-        name=member(item, "name"),
+        name=member(item, "name") or "",
         arguments=member(item, "arguments"),
+        complete=whole,
+        finish=end.said or status,
     )
 
 
@@ -74,17 +146,21 @@ def answer_of(answer: Answer, api: Api) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": answer.call.native_id, "content": answer.text}
 
 
-def _call_of_tool_call(call: Any) -> ProviderCall:
+def _call_of_tool_call(call: Any, end: Stopped, made_up: str | None) -> ProviderCall:
     function = member(call, "function")
+    arguments = member(function, "arguments")
     return ProviderCall(
-        call_id=member(call, "id"),
+        call_id=member(call, "id") or made_up or new_id("call"),
         native_id=member(call, "id"),
-        name=member(function, "name"),
-        arguments=member(function, "arguments"),
+        name=member(function, "name") or "",
+        arguments=arguments,
+        complete=end.covers(arguments),
+        finish=end.said,
     )
 
 
-def _is_call(item: Any) -> bool:
+def is_call(item: Any) -> bool:
+    """Whether an output item is a function call."""
     return bool(member(item, "type") == "function_call")
 
 
@@ -102,132 +178,5 @@ def open_items(items: Iterable[Any]) -> list[ProviderCall]:
     answered = {
         member(item, "call_id") for item in listed if member(item, "type") == "function_call_output"
     }
-    calls = [call_of_item(item) for item in listed if _is_call(item)]
+    calls = [call_of_item(item) for item in listed if is_call(item)]
     return [call for call in calls if call.call_id not in answered]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chat:
-    """OpenAI's Chat Completions."""
-
-    client: Any
-    mend: Mended | None = meant
-
-    def tools(self, specs: Iterable[ToolSpec]) -> Any:
-        """Function dictionaries."""
-        return [tool_of(spec, "chat", False) for spec in specs]
-
-    def opening(self, prompt: str) -> list[Any]:
-        """One message of the user."""
-        return [{"role": "user", "content": prompt}]
-
-    async def ask(self, request: Mapping[str, Any], *, piece: Piece | None) -> Turn:
-        """One completion."""
-        if piece is None:
-            response = await self.client.chat.completions.create(**request)
-            message = response.choices[0].message.model_dump(mode="json", exclude_none=True)
-        else:
-            response = None
-            message = await self._streamed(request, piece)
-        return Turn(
-            said=[message],
-            calls=calls_of(message)[1],
-            text=message.get("content") or "",
-            response=response,
-        )
-
-    async def _streamed(self, request: Mapping[str, Any], piece: Piece) -> dict[str, Any]:
-        text, calls = "", _Gathered()
-        async with await self.client.chat.completions.create(**request, stream=True) as stream:
-            async for chunk in stream:
-                for choice in chunk.choices[:1]:
-                    calls.add(choice.delta.tool_calls or ())
-                    if choice.delta.content:
-                        text += choice.delta.content
-                        await piece(choice.delta.content)
-        message: dict[str, Any] = {"role": "assistant", "content": text or None}
-        return message | ({"tool_calls": list(calls.found.values())} if calls.found else {})
-
-    def answers(self, answers: Sequence[Answer]) -> list[Any]:
-        """Tool messages."""
-        return [answer_of(answer, "chat") for answer in answers]
-
-    def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
-        """The calls of the last assistant message without a tool message behind it."""
-        answered = set()
-        for message in reversed(messages):
-            if member(message, "role") != "tool":
-                calls = calls_of(message)[1]
-                return [call for call in calls if call.call_id not in answered]
-            answered.add(member(message, "tool_call_id"))
-        return []
-
-
-@dataclass(slots=True)
-class _Gathered:
-    """Tool calls put together from a stream's pieces, by their place."""
-
-    found: dict[int, dict[str, Any]] = field(default_factory=dict)
-
-    def add(self, deltas: Iterable[Any]) -> None:
-        """Take the pieces of one chunk."""
-        for delta in deltas:
-            empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-            call = self.found.setdefault(delta.index, empty)
-            call["id"] = delta.id or call["id"]
-            if delta.function is not None:
-                call["function"]["name"] += delta.function.name or ""
-                call["function"]["arguments"] += delta.function.arguments or ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Responses:
-    """OpenAI's Responses; the whole conversation is sent each time."""
-
-    client: Any
-    mend: Mended | None = meant
-
-    def tools(self, specs: Iterable[ToolSpec]) -> Any:
-        """Function dictionaries."""
-        return [tool_of(spec, "responses", False) for spec in specs]
-
-    def opening(self, prompt: str) -> list[Any]:
-        """One message of the user."""
-        return [{"role": "user", "content": prompt}]
-
-    async def ask(self, request: Mapping[str, Any], *, piece: Piece | None) -> Turn:
-        """One response."""
-        wanted = dict(request)
-        wanted["input"] = wanted.pop("messages")
-        if piece is None:
-            response = await self.client.responses.create(**wanted)
-        else:
-            response = await self._streamed(wanted, piece)
-        return Turn(
-            said=[item.model_dump(mode="json", exclude_none=True) for item in response.output],
-            calls=calls_of(response)[1],
-            text=response.output_text,
-            response=response,
-        )
-
-    async def _streamed(self, request: Mapping[str, Any], piece: Piece) -> Any:
-        ended = None
-        async with await self.client.responses.create(**request, stream=True) as stream:
-            async for event in stream:
-                if event.type == "response.output_text.delta":
-                    await piece(event.delta)
-                elif event.type in ("response.completed", "response.incomplete"):
-                    ended = event.response
-                elif event.type in ("response.failed", "error"):
-                    raise IntegrationError(f"the provider ended the stream with {event.type}")
-        if ended is None:
-            raise IntegrationError("the provider's stream ended without a response")
-        return ended
-
-    def answers(self, answers: Sequence[Answer]) -> list[Any]:
-        """Function call outputs."""
-        return [answer_of(answer, "responses") for answer in answers]
-
-    def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
-        """The function calls without an output."""
-        return open_items(messages)

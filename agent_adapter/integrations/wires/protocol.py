@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall
+from agent_adapter.integrations.wires.finish import WHOLE, Stopped
 
 Piece = Callable[[str], Awaitable[None]]
 """Told of each piece of text as it comes."""
@@ -17,14 +18,15 @@ Piece = Callable[[str], Awaitable[None]]
 class Turn:
     """What a model said once: `said` are the messages to keep, `calls` what it wants done.
 
-    `goes_on` says that the provider paused by itself and wants to be asked again.
+    `stopped` is why the response ended. `pause` among its reasons says that the provider paused by
+    itself and wants to be asked again; `calls` is then empty.
     """
 
     said: list[Any]
     calls: list[ProviderCall]
     text: str
     response: Any
-    goes_on: bool = False
+    stopped: Stopped = WHOLE
 
 
 class Wire(Protocol):
