@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -12,6 +12,7 @@ from agent_adapter.console.authentication import Person
 from agent_adapter.console.problems import Problem, refused
 from agent_adapter.console.settings import Settings
 from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec import ledger
 from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
 from agent_adapter.exec.masking import has_mask
@@ -19,9 +20,6 @@ from agent_adapter.network.hub import commands
 from agent_adapter.store import queries
 from agent_adapter.store.approvals import Refusal, Seen
 from agent_adapter.store.base import Row
-
-if TYPE_CHECKING:
-    from agent_adapter.core.tool import ToolSpec
 
 Verdict = Literal["approved", "denied"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -31,10 +30,8 @@ from agent_adapter.console.pages import Console, console_of
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import LOOPBACK, Settings, TrustedProxy
 from agent_adapter.core.errors import AgentAdapterError, StoreError
-
-if TYPE_CHECKING:
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.store.base import Store
+from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.store.base import Store
 
 _STATIC = Path(__file__).parent / "static"
 

@@ -6,15 +6,12 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agent_adapter.core.errors import AgentAdapterError
+from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.exec.approval.signing import ReviewerKey
 from agent_adapter.store.access import ROLES
-
-if TYPE_CHECKING:
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.store.base import Store
+from agent_adapter.store.base import Store
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """The host names of the same machine."""

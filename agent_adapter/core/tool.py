@@ -8,12 +8,13 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from agent_adapter.core.canonical import SecretValue, digest, keyed_hash, tagged
+from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ToolArgsInvalid, ToolDefinitionError
 from agent_adapter.core.generators import entry_of
 from agent_adapter.core.injecting import injected_values
@@ -25,9 +26,6 @@ from agent_adapter.core.schema.injection import Injection, register_injection
 from agent_adapter.core.schema.mending import json_text_at, mended
 from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust
 from agent_adapter.core.validation import ArgumentCheck, ModelCheck
-
-if TYPE_CHECKING:
-    from agent_adapter.core.context import ToolContext
 
 __all__ = ["SPEC_ATTRIBUTE", "Confirm", "Injection", "ToolSpec", "register_injection", "spec_of"]
 

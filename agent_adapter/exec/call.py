@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_core import from_json, to_json
 
@@ -15,11 +15,9 @@ from agent_adapter.core.types import ApprovalDecision, RunLimits
 from agent_adapter.exec.ids import new_id
 from agent_adapter.exec.runtime import Runtime
 from agent_adapter.exec.scope import RunScope, current_scope, sub_run_id
+from agent_adapter.store.approvals import Take
+from agent_adapter.store.base import Row, Store
 from agent_adapter.store.intents import Intent
-
-if TYPE_CHECKING:
-    from agent_adapter.store.approvals import Take
-    from agent_adapter.store.base import Row, Store
 
 
 class Call:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_adapter.core.errors import WorkflowGraphError
 from agent_adapter.flow.conditions import (
@@ -25,6 +25,7 @@ from agent_adapter.flow.conditions import (
     TurnCountAtLeast,
     atoms,
 )
+from agent_adapter.flow.findings import ChannelFacts, Finding
 from agent_adapter.flow.registry import (
     TransitionRegistry,
     part_to_dict,
@@ -42,9 +43,6 @@ from agent_adapter.flow.targets import (
     checked_text,
 )
 from agent_adapter.flow.transitions import Transition, checked_max_turns, in_order
-
-if TYPE_CHECKING:
-    from agent_adapter.flow.findings import ChannelFacts, Finding
 
 __all__ = [
     "AgentTarget",

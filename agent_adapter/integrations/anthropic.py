@@ -12,6 +12,8 @@ from agent_adapter.core.errors import (
     IntegrationError,
 )
 from agent_adapter.core.extras import check_installed
+from agent_adapter.core.ports import ToolRunner
+from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.base import IntegrationBase
@@ -28,9 +30,6 @@ from agent_adapter.integrations.wires.calls import (
 
 if TYPE_CHECKING:
     from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool
-
-    from agent_adapter.core.ports import ToolRunner
-    from agent_adapter.core.registry import ToolRegistry
 
 
 def anthropic_tool(spec: ToolSpec) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from agent_adapter.core.errors import (
     ToolError,
     ToolFailed,
 )
+from agent_adapter.core.ports import ToolRunner
+from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.schema.dialects import inlined
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.defaults import runner_for
@@ -30,8 +32,6 @@ from agent_adapter.integrations.requirements import check_surface
 if TYPE_CHECKING:
     from autogen_core.tools import BaseTool
 
-    from agent_adapter.core.ports import ToolRunner
-    from agent_adapter.core.registry import ToolRegistry
 
 _READS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("autogen_core", ("CancellationToken",)),

@@ -11,7 +11,7 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
@@ -21,11 +21,9 @@ from agent_adapter.core.errors import (
     model_visible_error,
 )
 from agent_adapter.core.ports import ApprovalPort, ToolRunner
+from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.quarantine import OnError, exported
-
-if TYPE_CHECKING:
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.core.tool import ToolSpec
 
 __all__ = [
     "MODEL_VISIBLE_ERRORS",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ToolFailed
 from agent_adapter.core.names import fitting_name
+from agent_adapter.core.ports import ToolRunner
+from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.base import IntegrationBase
@@ -26,8 +28,6 @@ from agent_adapter.integrations.wires.mcp import (
 if TYPE_CHECKING:
     from fastmcp.tools import Tool
 
-    from agent_adapter.core.ports import ToolRunner
-    from agent_adapter.core.registry import ToolRegistry
 
 # Every name of FastMCP that this module reads; a release without one of them is refused by name.
 _READS: tuple[tuple[str, tuple[str, ...]], ...] = (

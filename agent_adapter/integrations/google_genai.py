@@ -10,6 +10,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.extras import check_installed
+from agent_adapter.core.ports import ToolRunner
+from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.wires.calls import CallAnswerer, member, run_of, settled
@@ -17,10 +20,6 @@ from agent_adapter.integrations.wires.gemini import calls_of, declaration_of, pa
 
 if TYPE_CHECKING:
     from google.genai.types import FunctionDeclaration, Part, Tool
-
-    from agent_adapter.core.ports import ToolRunner
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.core.tool import ToolSpec
 
 
 def google_genai_declaration(spec: ToolSpec) -> FunctionDeclaration:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import MODEL_VISIBLE_ERRORS
-from agent_adapter.core.tool import SPEC_ATTRIBUTE
+from agent_adapter.core.ports import ApprovalPort, ToolRunner
+from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.defaults import runner_for
-from agent_adapter.exec.gate import Gate
+from agent_adapter.exec.gate import Gate, Grant
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.langchain_core.calls import GRANTED, Granted, native_of
 from agent_adapter.integrations.langchain_core.export import READS, bridge_tool, shown
@@ -24,10 +26,6 @@ if TYPE_CHECKING:
     from langchain.agents.middleware import AgentMiddleware, ToolCallRequest
     from langchain_core.tools import BaseTool
 
-    from agent_adapter.core.ports import ApprovalPort, ToolRunner
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.exec.gate import Grant
 
 _READS = (
     *READS,

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import IntegrationError
 from agent_adapter.core.extras import check_installed
+from agent_adapter.core.ports import ToolRunner
+from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.imports import imported
@@ -26,9 +28,6 @@ from agent_adapter.integrations.wires.openai import (
 
 if TYPE_CHECKING:
     from openai.lib.responses_tool_runner import AsyncRegisteredFunction, RegisteredFunction
-
-    from agent_adapter.core.ports import ToolRunner
-    from agent_adapter.core.registry import ToolRegistry
 
 
 def openai_tool(spec: ToolSpec, *, api: Api = "chat", strict: bool = False) -> dict[str, Any]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from agent_adapter.core.errors import IntegrationError, ToolDefinitionError
-
-if TYPE_CHECKING:
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.core.tool import ToolSpec
+from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.tool import ToolSpec
 
 OnError = Literal["skip", "raise"]
 """Leave out a tool that fails, with a warning that names it, or raise its error."""

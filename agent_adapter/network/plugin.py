@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agent_adapter.core.tool import ToolSpec
+from agent_adapter.network.clients.agent_client import AgentClient
 from agent_adapter.network.tools.channels import channels_tool
 from agent_adapter.network.tools.context import context_tool
 from agent_adapter.network.tools.delegate import delegate_tool
 from agent_adapter.network.tools.peers import peers_tool
 from agent_adapter.network.tools.tasks import tasks_tool
-
-if TYPE_CHECKING:
-    from agent_adapter.network.clients.agent_client import AgentClient
 
 
 class NetworkPlugin:

@@ -6,13 +6,11 @@ import dataclasses
 import json
 import secrets
 import unicodedata
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from agent_adapter.core.canonical import digest
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
-
-if TYPE_CHECKING:
-    from agent_adapter.exec.call import Call
+from agent_adapter.exec.call import Call
 
 _process = secrets.token_bytes(16)
 

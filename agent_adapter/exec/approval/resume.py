@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -18,7 +18,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec import replay, stages
 from agent_adapter.exec.approval import decide
 from agent_adapter.exec.approval.ports.deferred import decision_of
-from agent_adapter.exec.approval.signing import same_arguments
+from agent_adapter.exec.approval.signing import Signers, same_arguments
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import has_mask
 from agent_adapter.exec.replay import Recorded
@@ -27,9 +27,6 @@ from agent_adapter.exec.scope import current_scope
 from agent_adapter.store import approvals
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.identity import look_up
-
-if TYPE_CHECKING:
-    from agent_adapter.exec.approval.signing import Signers
 
 
 async def resumed(

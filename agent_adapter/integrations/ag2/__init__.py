@@ -8,6 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
+from agent_adapter.core.ports import ToolRunner, TurnView
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.flow.reply import Reply
 from agent_adapter.integrations.ag2.calls import bind
 from agent_adapter.integrations.ag2.export import ag2_tool, ag2_tools, check_ag2
 from agent_adapter.integrations.base import IntegrationBase
@@ -15,9 +18,6 @@ from agent_adapter.integrations.base import IntegrationBase
 if TYPE_CHECKING:
     from ag2.tools.types import FunctionTool
 
-    from agent_adapter.core.ports import ToolRunner, TurnView
-    from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.flow.reply import Reply
 
 __all__ = ["INTEGRATION", "Ag2Integration", "ag2_tool", "ag2_tools"]
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ToolArgsInvalid
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.base import json_kind
 
 if TYPE_CHECKING:
     from ag2.events import ToolCallEvent
-
-    from agent_adapter.core.tool import ToolSpec
 
 
 def bind(event: ToolCallEvent, stream_id: str) -> ToolContext:

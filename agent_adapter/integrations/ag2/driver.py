@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import ApprovalPending, ToolError
 from agent_adapter.core.names import fitting_name
+from agent_adapter.core.ports import TurnView
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ag2.annotations import Context
     from ag2.events import BaseEvent, ToolCallEvent
 
-    from agent_adapter.core.ports import TurnView
 
 # The keys under which AG2's own channel parameters look for their values.
 _CHANNEL = "ag2.network.channel"

@@ -8,6 +8,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import ApprovalPending
+from agent_adapter.core.ports import ApprovalPort, ToolRunner
+from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
 from agent_adapter.integrations.ag2.calls import arguments_of, bind
@@ -22,9 +25,6 @@ if TYPE_CHECKING:
     from ag2.middleware import ToolMiddleware
     from ag2.tools.types import FunctionTool
 
-    from agent_adapter.core.ports import ApprovalPort, ToolRunner
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.core.tool import ToolSpec
 
 READS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import ApprovalPending
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.exec.gate import Gate
 from agent_adapter.integrations.ag2.calls import arguments_of, bind
 from agent_adapter.integrations.ag2.results import failure, waiting
 
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from ag2.events import ToolCallEvent
     from ag2.middleware import ToolMiddleware
 
-    from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.exec.gate import Gate
 
 Execution = Callable[[Any, Any], Awaitable[Any]]
 CallKey = tuple[str, Any, int]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
+from agent_adapter.core.ports import ToolRunner, TurnView
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.flow.reply import Reply
 from agent_adapter.integrations.agno.calls import run_of
 from agent_adapter.integrations.agno.export import agno_function, agno_functions, check_agno
 from agent_adapter.integrations.agno.gate import resolve_requirements
@@ -13,9 +16,6 @@ from agent_adapter.integrations.base import IntegrationBase
 if TYPE_CHECKING:
     from agno.tools.function import Function
 
-    from agent_adapter.core.ports import ToolRunner, TurnView
-    from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.flow.reply import Reply
 
 __all__ = [
     "INTEGRATION",

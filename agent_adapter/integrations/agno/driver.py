@@ -18,10 +18,11 @@ from agent_adapter.core.errors import (
     ToolError,
 )
 from agent_adapter.core.names import fitting_name
+from agent_adapter.core.ports import ApprovalPort, TurnView
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.routing import Finish, Handoff
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
-from agent_adapter.core.types import ApprovalDecision
+from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall
 from agent_adapter.integrations.agno.calls import text_of
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from agno.models.response import ToolExecution
     from agno.run.agent import RunOutput
 
-    from agent_adapter.core.ports import ApprovalPort, TurnView
-    from agent_adapter.core.types import ApprovalRequest
 
 _Ended = tuple[str, str, Any]
 """Tool, arguments as text, value."""

@@ -15,7 +15,9 @@ from agent_adapter.core.errors import (
     ToolDefinitionError,
     ToolFailed,
 )
-from agent_adapter.core.tool import SPEC_ATTRIBUTE
+from agent_adapter.core.ports import ToolRunner
+from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.agno.calls import as_sent, bind, rewritable
 from agent_adapter.integrations.agno.gate import EXPORTED_BY, PASSED
@@ -25,9 +27,6 @@ from agent_adapter.integrations.requirements import check_surface
 if TYPE_CHECKING:
     from agno.tools.function import Function, FunctionCall
 
-    from agent_adapter.core.ports import ToolRunner
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.core.tool import ToolSpec
 
 READS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("agno.exceptions", ("AgentRunException", "RunCancelledException")),

@@ -16,8 +16,11 @@ from agent_adapter.core.errors import (
     ApprovalPending,
     ToolNotFound,
 )
+from agent_adapter.core.ports import ApprovalPort, ToolRunner
+from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
-from agent_adapter.exec.gate import Gate
+from agent_adapter.exec.gate import Gate, Grant
 from agent_adapter.integrations.agno.calls import as_sent, rewritten
 from agent_adapter.integrations.agno.tokens import CallKey, HeldApproval, HeldApprovals
 from agent_adapter.integrations.base import all_pending
@@ -29,10 +32,6 @@ if TYPE_CHECKING:
     from agno.run.requirement import RunRequirement
     from agno.run.team import TeamRunOutput
 
-    from agent_adapter.core.ports import ApprovalPort, ToolRunner
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.exec.gate import Grant
 
 # The runner that last exported a tool: a pause does not say whose it is. Weak on both sides,
 # because a runner keeps its registry and thereby the tool.

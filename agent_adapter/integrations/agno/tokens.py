@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent_adapter.core.context import ToolContext
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.exec.gate import Grant
 from agent_adapter.integrations.agno.calls import text_of
-
-if TYPE_CHECKING:
-    from agent_adapter.core.context import ToolContext
-    from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.exec.gate import Grant
 
 CallKey = tuple[str | None, str | None]
 """Run id and call id."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_adapter.core.context import ToolContext
+from agent_adapter.core.tool import ToolSpec
+from agent_adapter.exec.gate import Grant
 from agent_adapter.exec.ids import new_id
 from agent_adapter.exec.scope import current_scope
-
-if TYPE_CHECKING:
-    from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.exec.gate import Grant
 
 
 @dataclass(slots=True)

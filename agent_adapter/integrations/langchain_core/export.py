@@ -6,7 +6,7 @@ import asyncio
 import copy
 import functools
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from agent_adapter.core.answers import answer_text
 from agent_adapter.core.errors import (
@@ -16,14 +16,11 @@ from agent_adapter.core.errors import (
     ToolArgsInvalid,
     ToolFailed,
 )
-from agent_adapter.core.tool import SPEC_ATTRIBUTE
+from agent_adapter.core.ports import ToolRunner
+from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
+from agent_adapter.exec.gate import Gate
 from agent_adapter.integrations.langchain_core.calls import GRANTED, Native, native_of
 from agent_adapter.integrations.langchain_core.gate import until_decided
-
-if TYPE_CHECKING:
-    from agent_adapter.core.ports import ToolRunner
-    from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.exec.gate import Gate
 
 RUNTIME = "agent_adapter_runtime"
 """The argument in which LangGraph hands over a call's `ToolRuntime`; no model can fill it."""

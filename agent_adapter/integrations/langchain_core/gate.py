@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from agent_adapter.core.errors import ApprovalPending
-
-if TYPE_CHECKING:
-    from agent_adapter.integrations.langchain_core.calls import Native
+from agent_adapter.integrations.langchain_core.calls import Native
 
 T = TypeVar("T")
 

@@ -7,8 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
+from agent_adapter.core.ports import ApprovalPort, ToolRunner, TurnView
+from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
+from agent_adapter.flow.reply import Reply
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.langchain_core.calls import native_of
 from agent_adapter.integrations.langchain_core.export import READS, bridge_tool
@@ -21,10 +25,6 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
     from langgraph.types import Command, Interrupt
 
-    from agent_adapter.core.ports import ApprovalPort, ToolRunner, TurnView
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.flow.reply import Reply
 
 __all__ = [
     "INTEGRATION",

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_adapter.core.errors import IntegrationError
+from agent_adapter.core.ports import TurnView
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall
 from agent_adapter.integrations.base import is_instance_of
 from agent_adapter.integrations.langchain_core.calls import told_apart
 from agent_adapter.integrations.langchain_core.gate import APPROVAL
-
-if TYPE_CHECKING:
-    from agent_adapter.core.ports import TurnView
 
 
 def drives(agent: Any) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
+from agent_adapter.core.ports import ToolRunner
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.mcp.calls import context_of
 from agent_adapter.integrations.mcp.export import check_mcp, mcp_server, mcp_tool, mcp_tools
@@ -25,8 +27,6 @@ from agent_adapter.integrations.mcp.serving import (
 if TYPE_CHECKING:
     from mcp.server.mcpserver.tools import Tool as ServerTool
 
-    from agent_adapter.core.ports import ToolRunner
-    from agent_adapter.core.tool import ToolSpec
 
 __all__ = [
     "INTEGRATION",

@@ -6,12 +6,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent_adapter.core.context import ToolContext
 from agent_adapter.integrations.wires.mcp import bind, new_session_id, principal_of, session_of
-
-if TYPE_CHECKING:
-    from agent_adapter.core.context import ToolContext
 
 
 @dataclass(slots=True)

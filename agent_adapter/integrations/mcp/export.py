@@ -6,6 +6,9 @@ from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.core.ports import ToolRunner
+from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.approval.request import visible
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.mcp.calls import connection, context_of
@@ -18,9 +21,6 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver.tools import Tool as ServerTool
     from mcp_types import CallToolRequestParams, CallToolResult, Tool
 
-    from agent_adapter.core.ports import ToolRunner
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.core.tool import ToolSpec
 
 _Handler = Callable[[Any, Any], Awaitable[Any]]
 

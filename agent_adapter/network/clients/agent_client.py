@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.channels.views import ViewPolicy
+from agent_adapter.network.clients.connection import HubConnection
 from agent_adapter.network.clients.participant import ParticipantClient
 from agent_adapter.network.clients.waiting import from_elsewhere
 from agent_adapter.network.identity import Passport, Resume, ResumeExample
@@ -16,9 +17,6 @@ from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.build_turn import build_turn
 from agent_adapter.network.turns.turn_runner import Drive, run_round
 from agent_adapter.network.turns.turn_types import RunTurn, StartedTurn
-
-if TYPE_CHECKING:
-    from agent_adapter.network.clients.connection import HubConnection
 
 _log = logging.getLogger("agent_adapter.network")
 

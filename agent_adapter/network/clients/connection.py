@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import Any, Protocol, Self, cast
 
 from agent_adapter.core.errors import NetworkError
+from agent_adapter.exec.executor import Executor
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
 from agent_adapter.network.clients.parked import ParkedTurns, WatchingPort
 from agent_adapter.network.clients.turn_port import HubTurnPort
+from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.base import Link
 from agent_adapter.network.links.operations import HubLike
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn import TurnPort
 from agent_adapter.network.turns.turn_types import PendingTurn, TurnRef
-
-if TYPE_CHECKING:
-    from agent_adapter.exec.executor import Executor
-    from agent_adapter.network.hub.hub import Hub
 
 
 class Registered(Protocol):

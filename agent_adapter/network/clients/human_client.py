@@ -6,19 +6,16 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING
 
 from agent_adapter.core.errors import NetworkError
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
 from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.network.clients.connection import HubConnection
 from agent_adapter.network.clients.participant import ParticipantClient
 from agent_adapter.network.clients.waiting import Predicate, from_elsewhere
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import PendingTurn
-
-if TYPE_CHECKING:
-    from agent_adapter.network.clients.connection import HubConnection
 
 _log = logging.getLogger("agent_adapter.network")
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundError, ProtocolError
 from agent_adapter.exec.scope import current_run_scope
@@ -18,13 +18,11 @@ from agent_adapter.flow.envelope import (
     Envelope,
 )
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
+from agent_adapter.network.clients.connection import HubConnection
 from agent_adapter.network.clients.waiting import Predicate, Wakes, wait_for_event
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import RunTurn
-
-if TYPE_CHECKING:
-    from agent_adapter.network.clients.connection import HubConnection
 
 _log = logging.getLogger("agent_adapter.network")
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_adapter.core.errors import NetworkError, ProtocolError
 from agent_adapter.exec.ids import new_id
@@ -25,11 +25,9 @@ from agent_adapter.flow.envelope import (
     EV_TEXT,
     Envelope,
 )
+from agent_adapter.network.hub.channels import Channels
+from agent_adapter.network.hub.identities import Identities
 from agent_adapter.store.base import Row, Transaction
-
-if TYPE_CHECKING:
-    from agent_adapter.network.hub.channels import Channels
-    from agent_adapter.network.hub.identities import Identities
 
 _AT_ONCE = 50
 

@@ -7,9 +7,10 @@ import contextlib
 import contextvars
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_adapter.core.errors import ToolError
+from agent_adapter.exec.executor import Executor
 from agent_adapter.network.channels import expectations, lifecycle
 from agent_adapter.network.channels.snapshot import ChannelSnapshot
 from agent_adapter.network.channels.transaction import Change, HubContext
@@ -20,9 +21,6 @@ from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.store.base import Row, Transaction
-
-if TYPE_CHECKING:
-    from agent_adapter.exec.executor import Executor
 
 _POLL_SECONDS = 0.2
 _RENEW_SECONDS = 5.0

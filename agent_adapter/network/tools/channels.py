@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from agent_adapter.core.errors import NetworkError, ToolError
 from agent_adapter.core.routing import ChannelInject
 from agent_adapter.core.tool import ToolSpec
-
-if TYPE_CHECKING:
-    from agent_adapter.network.channels.metadata import ChannelMetadata
-    from agent_adapter.network.clients.agent_client import AgentClient
+from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.network.clients.agent_client import AgentClient
 
 
 def channels_tool(client: AgentClient) -> ToolSpec:

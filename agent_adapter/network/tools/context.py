@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from agent_adapter.core.errors import NetworkError, ToolError
 from agent_adapter.core.routing import ChannelInject, ChannelStateInject
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.envelope import Envelope, is_turn, visible_to
+from agent_adapter.network.clients.agent_client import AgentClient
 from agent_adapter.network.workflow_helpers import delete_context, set_context
-
-if TYPE_CHECKING:
-    from agent_adapter.network.clients.agent_client import AgentClient
-
 
 _EXCERPT = 240
 

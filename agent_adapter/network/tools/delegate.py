@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import NetworkError, NotFoundError, ToolError
@@ -14,10 +14,7 @@ from agent_adapter.flow.envelope import (
     EV_TEXT,
     Envelope,
 )
-
-if TYPE_CHECKING:
-    from agent_adapter.network.clients.agent_client import AgentClient
-
+from agent_adapter.network.clients.agent_client import AgentClient
 
 _LABEL = "delegation"
 _ENDS = frozenset({EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, EV_CHANNEL_INVITE_REJECT})

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from agent_adapter.core.errors import NotFoundError, ToolError
 from agent_adapter.core.tool import ToolSpec
-
-if TYPE_CHECKING:
-    from agent_adapter.network.clients.agent_client import AgentClient
-    from agent_adapter.network.identity import Passport, Resume
-
+from agent_adapter.network.clients.agent_client import AgentClient
+from agent_adapter.network.identity import Passport, Resume
 
 _Order = Literal["name", "cost", "track_record"]
 

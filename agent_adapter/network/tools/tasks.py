@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import NetworkError, ToolError
 from agent_adapter.core.routing import ChannelInject
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
-
-if TYPE_CHECKING:
-    from agent_adapter.network.clients.agent_client import AgentClient
-
+from agent_adapter.network.clients.agent_client import AgentClient
 
 _ENDS = {"progress": "running", "complete": "completed", "fail": "failed", "cancel": "cancelled"}
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent_adapter.exec.executor import Executor
+from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.adapters.base import ChannelAdapter
+from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.network.channels.views import ViewPolicy
 from agent_adapter.network.turns.turn import Staged, Turn, TurnPort, ViewMessage
-
-if TYPE_CHECKING:
-    from agent_adapter.exec.executor import Executor
-    from agent_adapter.flow.envelope import Envelope
-    from agent_adapter.network.adapters.base import ChannelAdapter
-    from agent_adapter.network.channels.metadata import ChannelMetadata
-    from agent_adapter.network.channels.views import ViewPolicy
 
 Window = Callable[[str, str, int], Awaitable[Sequence[Any]]]
 """`await window(channel_id, participant_id, recent_n)`: the newest turns, oldest first."""

@@ -6,11 +6,15 @@ import copy
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from agent_adapter.core.errors import GuardrailBlocked, ProtocolError, ToolError, ToolNotFound
+from agent_adapter.core.ports import PreparedCall
+from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.routing import Handoff
-from agent_adapter.core.tool import spec_of
+from agent_adapter.core.tool import ToolSpec, spec_of
+from agent_adapter.exec.executor import Executor
+from agent_adapter.exec.hooks import HookView
 from agent_adapter.exec.scope import RunScope, current_scope
 from agent_adapter.flow.context_vars import applied, check_updates
 from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_TEXT, Envelope, envelope_problems
@@ -18,15 +22,8 @@ from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall, resolved_handoff
 from agent_adapter.flow.state import WorkflowState
 from agent_adapter.flow.wire import json_copy
+from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.views import ViewMessage
-
-if TYPE_CHECKING:
-    from agent_adapter.core.ports import PreparedCall
-    from agent_adapter.core.registry import ToolRegistry
-    from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.exec.executor import Executor
-    from agent_adapter.exec.hooks import HookView
-    from agent_adapter.network.adapters.base import ChannelAdapter
 
 __all__ = ["Reply", "Staged", "Turn", "TurnChannel", "TurnPort", "ViewMessage"]
 

@@ -7,18 +7,15 @@ import dataclasses
 import json
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec.approval.request import stamped
+from agent_adapter.exec.approval.signing import Signers
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.store import approvals
 from agent_adapter.store.approvals import Refusal, Terms
 from agent_adapter.store.base import Operation, Row, Store, Transaction
-
-if TYPE_CHECKING:
-    from agent_adapter.exec.approval.signing import Signers
 
 _FIRST_LOOK = 0.02
 _SLOWEST_LOOK = 0.5
