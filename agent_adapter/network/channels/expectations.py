@@ -1,8 +1,8 @@
-"""Deadlines: written with what they are about, fired once, standing still while a turn is parked.
+"""Deadlines of a channel: each is a row, fires once, and is paused while its turn is parked.
 
-`turn_within` and `reply_within` are about a turn, `acks_within` about an invitation, `max_silence`
-about the whole channel. Of several deadlines of a turn only the next is a row: when it is told,
-the one after it is written. A sweep looks at an index of what is due and at nothing else.
+`turn_within` and `reply_within` apply to a turn, `acks_within` to an invitation, `max_silence` to
+the whole channel. A turn has at most one row: when its deadline fires, the next one is written. A
+sweep therefore reads one index, of deadlines that are due.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """One expectation of a channel, ready to be written: `position` is its place among them.
+    """One expectation of a channel; `position` is its index in the manifest.
 
-    `applies_to` are ids; `None` is everybody.
+    `applies_to` holds participant ids; `None` applies to everybody.
     """
 
     position: int
@@ -38,12 +38,12 @@ class Deadline:
     applies_to: frozenset[str] | None = None
 
     def concerns(self, agent_id: str | None) -> bool:
-        """Whether it is about this participant."""
+        """Whether it applies to this participant."""
         return self.applies_to is None or agent_id in self.applies_to
 
 
 def deadlines_of(metadata: ChannelMetadata) -> tuple[Deadline, ...]:
-    """The expectations of a channel, the soonest first."""
+    """The expectations of a channel, the shortest limit first."""
     found = []
     for position, item in enumerate(metadata.manifest.expectations):
         marks = None if item.applies_to is None else set(item.applies_to)
@@ -57,35 +57,35 @@ def deadlines_of(metadata: ChannelMetadata) -> tuple[Deadline, ...]:
 def of_turn(
     tx: Transaction, deadlines: Sequence[Deadline], channel_id: str, n: int, agent_id: str
 ) -> None:
-    """Write the first deadline of the channel's `n`th turn, which is `agent_id`'s."""
+    """Write the first deadline of turn number `n`, which `agent_id` is to take."""
     for item in deadlines:
         if item.name in _OF_TURN and item.concerns(agent_id):
             _write(tx, item, channel_id, n, agent_id, tx.now + item.seconds)
             return
 
 
-def next_of(tx: Transaction, deadlines: Sequence[Deadline], told: Row) -> None:
-    """Write the deadline of the same turn that comes after `told`."""
+def next_of(tx: Transaction, deadlines: Sequence[Deadline], fired: Row) -> None:
+    """Write the deadline of the same turn that follows `fired`."""
     passed = False
     for item in deadlines:
-        if item.position == told["position"]:
+        if item.position == fired["position"]:
             passed, before = True, item.seconds
-        elif passed and item.name in _OF_TURN and item.concerns(told["agent_id"]):
-            # Counted from the other one, so that pauses count for both.
-            due_at = told["due_at"] + item.seconds - before
-            _write(tx, item, told["channel_id"], told["turn"], told["agent_id"], due_at)
+        elif passed and item.name in _OF_TURN and item.concerns(fired["agent_id"]):
+            # Counted from the fired deadline and not from now: pauses that moved it count here too.
+            due_at = fired["due_at"] + item.seconds - before
+            _write(tx, item, fired["channel_id"], fired["turn"], fired["agent_id"], due_at)
             return
 
 
 def stop_turn(tx: Transaction, channel_id: str, n: int) -> None:
-    """The turn has ended: nothing is expected of it."""
+    """Remove the deadlines of a turn that has ended."""
     tx.delete("expectations", {"channel_id": channel_id, "turn": n})
 
 
 def of_channel(
     tx: Transaction, deadlines: Sequence[Deadline], channel_id: str, ack_timeout: float | None
 ) -> None:
-    """Write the deadlines of a channel that has just been opened: those of its invitation."""
+    """Write the deadlines for answering the invitation of a channel that was just opened."""
     for item in deadlines:
         if item.name == ACKS:
             _write(tx, item, channel_id, 0, None, tx.now + item.seconds)
@@ -96,12 +96,12 @@ def of_channel(
 
 
 def stop_acks(tx: Transaction, channel_id: str) -> None:
-    """The invitation is answered."""
+    """Remove the deadlines of an invitation that is answered."""
     tx.delete("expectations", {"channel_id": channel_id, "turn": 0, "name": ACKS})
 
 
 def of_silence(tx: Transaction, deadlines: Sequence[Deadline], channel_id: str) -> None:
-    """Somebody said something: silence is counted from now on."""
+    """Restart the silence deadlines after a message."""
     for item in deadlines:
         if item.name == SILENCE:
             key = {"channel_id": channel_id, "turn": 0, "position": item.position}
@@ -110,7 +110,7 @@ def of_silence(tx: Transaction, deadlines: Sequence[Deadline], channel_id: str) 
 
 
 def pause(tx: Transaction, channel_id: str, n: int) -> None:
-    """The turn is parked: its clocks stand still, with the seconds they have left."""
+    """Pause the deadlines of a parked turn; each row keeps its remaining seconds."""
     where = {"channel_id": channel_id, "turn": n, "fired_at": None}
     for row in tx.select("expectations", where):
         if row["due_at"] is not None:
@@ -119,7 +119,7 @@ def pause(tx: Transaction, channel_id: str, n: int) -> None:
 
 
 def shift(tx: Transaction, seconds: float) -> int:
-    """Add the time that no hub was there to every deadline that runs; how many there were."""
+    """Move every running deadline by `seconds`, the time without a hub; returns how many."""
     rows = tx.select("expectations", {"fired_at": None, "due_at !=": None})
     for row in rows:
         tx.update("expectations", _key(row), {"due_at": row["due_at"] + seconds})
@@ -127,13 +127,13 @@ def shift(tx: Transaction, seconds: float) -> int:
 
 
 def due(tx: Transaction) -> list[Row]:
-    """Deadlines that have passed and not been told, oldest first, a bounded number."""
+    """Passed deadlines that have not fired, oldest first, at most 200."""
     where = {"fired_at": None, "due_at <=": tx.now}
     return tx.select("expectations", where, order_by="due_at", limit=_AT_ONCE)
 
 
 def fire(tx: Transaction, row: Row) -> bool:
-    """Mark the deadline as told; `False` if it was told, moved or answered meanwhile."""
+    """Mark the deadline as fired; `False` if it has fired, moved or been removed meanwhile."""
     where = _key(row) | {"fired_at": None, "due_at": row["due_at"]}
     return bool(tx.update("expectations", where, {"fired_at": tx.now}))
 
@@ -160,7 +160,7 @@ def _write(
 
 
 def _marked(metadata: ChannelMetadata, marks: set[str]) -> Iterator[str]:
-    """Ids of those whose id or role is among `marks`."""
+    """Ids of the participants whose id or role is in `marks`."""
     for participant in metadata.participants:
         if participant.agent_id in marks or participant.role.value in marks:
             yield participant.agent_id

@@ -1,4 +1,4 @@
-"""A channel's life: opened and invited to, answered, closed, expired."""
+"""Operations on a channel's lifecycle: open and invite, answer, close, expire."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """A channel that is to be opened; `names` are those of the participants, in their order."""
+    """A channel to open; `names` maps participant ids to names, in order."""
 
     channel_id: str
     manifest: ChannelManifest
@@ -59,9 +59,9 @@ class Opening:
 
 
 def open_channel(tx: Transaction, context: HubContext, opening: Opening) -> Change:
-    """Write the channel and invite to it; one without anybody to invite is active at once.
+    """Write the channel and its invitations; a channel without invitees is active at once.
 
-    `ProtocolError`, before anything is written, for what the type of channel does not allow.
+    Raises `ProtocolError`, before the first insert, if the channel type does not allow it.
     """
     metadata = metadata_of(opening, tx.now)
     adapter = context.adapters.get(opening.manifest.type, opening.manifest.version)
@@ -84,7 +84,7 @@ def open_channel(tx: Transaction, context: HubContext, opening: Opening) -> Chan
 
 
 def answer(channel: ChannelTransaction, envelope: Envelope) -> Change:
-    """Take the answer to an invitation; the last that is needed makes the channel active."""
+    """Record an answer to an invitation; the last required one makes the channel active."""
     metadata = channel.metadata
     if envelope.sender_id not in metadata.participant_ids():
         raise ProtocolError(
@@ -94,14 +94,8 @@ def answer(channel: ChannelTransaction, envelope: Envelope) -> Change:
     agrees = envelope.event_type == EV_CHANNEL_INVITE_ACK
     pending = envelope.sender_id in metadata.pending_acks
     if not pending or (metadata.state is not ChannelState.PENDING and not agrees):
-        snapshot = channel.before
-        # Said before, or no longer asked: there is nothing to change.
-        return Change(
-            metadata.channel_id,
-            snapshot,
-            accepted=envelope,
-            repeated=True,
-        )
+        # Answered before, or no longer asked: nothing changes.
+        return Change(metadata.channel_id, channel.before, accepted=envelope, repeated=True)
     key = {"channel_id": metadata.channel_id, "agent_id": envelope.sender_id}
     values: Row = {"ack": "acked" if agrees else "rejected"}
     channel.tx.update("channel_members", key, values | {"joined_at": channel.tx.now})
@@ -121,7 +115,7 @@ def close(
     reason: str,
     cached: ChannelSnapshot | None = None,
 ) -> Change:
-    """Close the channel with `reason`; one that is over stays as it is."""
+    """Close the channel with `reason`; a channel that has ended is left unchanged."""
     row = channel_row(tx, channel_id)
     channel = ChannelTransaction(tx, context, row, cached)
     if channel.is_over:
@@ -133,7 +127,7 @@ def close(
 def expire(
     tx: Transaction, context: HubContext, channel_id: str, cached: ChannelSnapshot | None = None
 ) -> Change:
-    """Close a channel whose time is over, as expired."""
+    """Expire the channel if its lifetime has ended."""
     row = channel_row(tx, channel_id)
     channel = ChannelTransaction(tx, context, row, cached)
     over = row["expires_at"] is None or row["expires_at"] > tx.now
@@ -144,7 +138,7 @@ def expire(
 
 
 def expire_due(tx: Transaction) -> list[str]:
-    """Channels whose time is over, a bounded number."""
+    """Ids of open channels whose lifetime has ended, at most 200 per state."""
     found: list[Row] = []
     for state in (ChannelState.ACTIVE, ChannelState.PENDING):
         where = {"state": state.value, "expires_at <=": tx.now}
@@ -155,7 +149,7 @@ def expire_due(tx: Transaction) -> list[str]:
 def fire(
     tx: Transaction, context: HubContext, deadline: Row, cached: ChannelSnapshot | None = None
 ) -> tuple[Change | None, dict[str, Any] | None]:
-    """Act on a deadline that has passed, once: what changed, and the audit record."""
+    """Act once on a passed deadline; returns the change and the audit record."""
     row = channel_row(tx, deadline["channel_id"])
     channel = ChannelTransaction(tx, context, row, cached)
     if channel.is_over or not expectations.fire(tx, deadline):
@@ -181,7 +175,7 @@ def fire(
 
 
 def metadata_of(opening: Opening, now: float) -> ChannelMetadata:
-    """The channel as it is when it is opened."""
+    """The metadata of a channel at its opening."""
     ids = list(opening.names)
     others = [item for item in ids if item != opening.creator_id]
     return ChannelMetadata(
@@ -271,11 +265,11 @@ def _invite(channel: ChannelTransaction, opening: Opening) -> None:
 
 
 def _settle(channel: ChannelTransaction) -> None:
-    """Open the channel when enough have agreed; give it up when that cannot happen any more."""
+    """Activate the channel once enough agreed; close it once too many declined."""
     metadata = channel.metadata
     if _enough(metadata):
         _activate(channel)
-    elif _hopeless(metadata):
+    elif _cannot_activate(metadata):
         names = metadata.names()
         channel.end("rejected_by:" + ",".join(names[item] for item in metadata.rejected_by))
 
@@ -291,7 +285,7 @@ def _enough(metadata: ChannelMetadata) -> bool:
     return agreed >= _needed(metadata)
 
 
-def _hopeless(metadata: ChannelMetadata) -> bool:
+def _cannot_activate(metadata: ChannelMetadata) -> bool:
     invited = len(metadata.participants) - 1
     return invited - len(metadata.rejected_by) < _needed(metadata)
 
@@ -301,7 +295,7 @@ def _activate(channel: ChannelTransaction) -> None:
     channel.say(EV_CHANNEL_OPENED, {"channel_id": channel.row["channel_id"]})
     expectations.stop_acks(channel.tx, channel.row["channel_id"])
     first = channel.before.adapter.expected_next(channel.metadata, channel.state)
-    # The opener's first message is the first turn; anybody else is asked to take it.
+    # The opener has a message at hand: sending it takes the first turn. Anyone else is started.
     channel.give_turn(first, by_hand=first is not None and _is_opener(channel, first))
     expectations.of_silence(channel.tx, channel.before.deadlines, channel.row["channel_id"])
 

@@ -1,7 +1,8 @@
-"""The log of a channel: envelopes accepted, or refused before anything is written.
+"""Operations on a channel's log: accept an envelope, end a turn, read a window.
 
-Everything here is a plain function over a `Transaction`. What accepting costs does not depend on
-how long the log is.
+Each is a plain function over a `Transaction`. The cost of accepting does not depend on the length
+of the log. Operations of several callers share one database transaction, and a rollback redoes all
+of them: an operation therefore checks every condition before its first insert.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store.base import Row, Transaction
 
 INVITE_ANSWERS = (EV_CHANNEL_INVITE_ACK, EV_CHANNEL_INVITE_REJECT)
-"""What somebody who is invited may say before a channel is active."""
+"""The events that an invitee may send before the channel is active."""
 
 _SPOKEN = (EV_TEXT, EV_PACKET)
 _MOST_LOOKED_AT = 2000
@@ -42,7 +43,7 @@ _MOST_LOOKED_AT = 2000
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing was written; `error` says why, for whoever asked."""
+    """An operation that was refused before it wrote; `error` goes to its caller."""
 
     error: NetworkError
 
@@ -57,11 +58,10 @@ def accept(
     adopted: Collection[str] = (),
     answers: str | None = None,
 ) -> Change:
-    """Append `envelope` and write all that follows from it, in one operation.
+    """Append `envelope` and apply its consequences in one operation.
 
-    With `turn` it ends that attempt, and what the round staged is written before it. With `answers`
-    it is refused when that turn has passed. Raises a `NetworkError`
-    before anything is written.
+    `turn` is the attempt that the envelope ends; changes that its round staged are written first.
+    `answers` is the turn that a person answers. Every refusal is raised before the first insert.
     """
     row = channel_row(tx, envelope.channel_id)
     snapshot = _first_acceptance(tx, context, row, envelope, cached)
@@ -83,7 +83,7 @@ def accept(
         if ended is not None:
             turn_queue.done(tx, ended)
         if sent.event_type in TURN_EVENTS and channel.row["turn_n"]:
-            # A silent round ended the turn before, and left its clocks running.
+            # A silent round ends its turn but keeps its deadlines: this message answers them.
             n = channel.row["turn_n"] if ended is None else ended["n"]
             expectations.stop_turn(tx, sent.channel_id, n)
         _follow(channel, sent, closing, took_turn=ended is not None)
@@ -98,9 +98,9 @@ def end_silent_turn(
     cached: ChannelSnapshot | None = None,
     adopted: Collection[str] = (),
 ) -> Change:
-    """End the turn of a round that says nothing; what it staged is written.
+    """End the turn of a round without a message; its staged changes are written.
 
-    Nobody else's turn follows: the same participant is expected, and its clocks go on.
+    No other turn follows: the same participant is still expected, and its deadlines run on.
     """
     turn = turn_queue.held(tx, ref)
     channel = ChannelTransaction(tx, context, channel_row(tx, ref.channel_id), cached)
@@ -122,7 +122,7 @@ def fail_turn(
     *,
     cached: ChannelSnapshot | None = None,
 ) -> Row | Change:
-    """Count a failed attempt: the turn's row where it is tried again, else the closed channel."""
+    """Count a failed attempt; returns the turn's row for a retry, else the closed channel."""
     turn = turn_queue.held(tx, ref)
     kind = type(error).__name__
     facts = {"turn_id": ref.turn_id, "attempt": ref.attempt, "envelope_id": turn["trigger"] or ""}
@@ -145,10 +145,10 @@ def fail_turn(
 def read_from(
     tx: Transaction, channel_id: str, since_seq: int = 0, limit: int = 500
 ) -> list[tuple[int, Envelope]]:
-    """Entries after `since_seq`, oldest first, with their places in the log."""
-    # A range of places by name: stores without ordered indexes would look at the whole log.
-    places = list(range(since_seq + 1, since_seq + limit + 1))
-    rows = tx.select("envelopes", {"channel_id": channel_id, "seq in": places}, order_by="seq")
+    """Entries after `since_seq`, oldest first, each with its sequence number."""
+    # Keys, not a range: the memory store has no ordered index and would scan the whole log.
+    keys = list(range(since_seq + 1, since_seq + limit + 1))
+    rows = tx.select("envelopes", {"channel_id": channel_id, "seq in": keys}, order_by="seq")
     return [(row["seq"], stored(row["body"])) for row in rows]
 
 
@@ -157,8 +157,8 @@ def window(
 ) -> list[Envelope]:
     """The newest `recent_n` texts and packets that the participant may see, oldest first.
 
-    `before` leaves out what came at that place of the log or later. Hidden ones are passed over
-    before they are counted; no more than 2,000 entries are looked at.
+    `before` excludes entries from that sequence number on. Entries that the participant may not
+    see do not count. At most 2,000 entries are read.
     """
     row = channel_row(tx, channel_id)
     last = row["seq"] if before is None else min(row["seq"], before - 1)
@@ -175,7 +175,7 @@ def window(
 
 
 def envelope_of(tx: Transaction, envelope_id: str | None) -> Envelope | None:
-    """The envelope of that id."""
+    """The envelope with that id."""
     if envelope_id is None:
         return None
     rows = tx.select("envelopes", {"envelope_id": envelope_id}, limit=1)
@@ -183,7 +183,7 @@ def envelope_of(tx: Transaction, envelope_id: str | None) -> Envelope | None:
 
 
 def stored(body: str) -> Envelope:
-    """An envelope from the log; it was checked when it was accepted."""
+    """An envelope from the log, not validated again: that happened when it was accepted."""
     return Envelope(**json.loads(body))
 
 
@@ -203,7 +203,7 @@ def _first_acceptance(
     envelope: Envelope,
     cached: ChannelSnapshot | None,
 ) -> Change | None:
-    """The earlier acceptance of a message that bears the same key."""
+    """The acceptance of an earlier message with the same idempotency key."""
     if envelope.idempotency_key is None:
         return None
     where = {"channel_id": row["channel_id"], "idempotency_key": envelope.idempotency_key}
@@ -232,7 +232,7 @@ def _check_open(channel: ChannelTransaction) -> None:
 def _check_all(
     channel: ChannelTransaction, envelope: Envelope, changes: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Everything that may refuse is asked before the first row is written."""
+    """Validate the envelope and the staged changes before it, each against the state it meets."""
     adapter, state = channel.before.adapter, channel.state
     for change in changes:
         if "close" not in change:
@@ -258,7 +258,7 @@ def _write_changes(
     changes: Sequence[Mapping[str, Any]],
     turn: TurnRef | None,
 ) -> str | None:
-    """Write what a round staged; the reason with which it closes the channel, if it does."""
+    """Append the staged changes; returns the reason if one of them closes the channel."""
     closing: str | None = None
     for change in changes:
         if "close" in change:
@@ -278,7 +278,7 @@ def _context_set(
 def _turn_ended(
     channel: ChannelTransaction, envelope: Envelope, turn: TurnRef | None
 ) -> Row | None:
-    """The turn that `envelope` ends: that of its round, or the one its sender was to take."""
+    """The turn that `envelope` ends: the turn of its round, or the one its sender was due."""
     if turn is not None:
         row = turn_queue.held(channel.tx, turn)
         if row["agent_id"] != envelope.sender_id:
@@ -298,7 +298,7 @@ def _turn_ended(
 def _follow(
     channel: ChannelTransaction, sent: Envelope, closing: str | None, *, took_turn: bool
 ) -> None:
-    """What comes after an accepted envelope: the end of the channel, or the next turn."""
+    """End the channel or open the next turn, as the accepted envelope requires."""
     result = channel.before.adapter.on_accepted(channel.metadata, sent, channel.state)
     if result.next_state is not None and result.next_state.is_terminal:
         channel.end(result.auto_close_reason, result.next_state)

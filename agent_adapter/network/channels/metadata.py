@@ -1,4 +1,4 @@
-"""What a channel is: its type, its participants, its state of life."""
+"""Records of a channel: its type, participants and lifecycle state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent_adapter.network.records import STRICT, record_from_dict, record_to_di
 
 
 class ChannelState(StrEnum):
-    """Where a channel is in its life: invited, running, or over."""
+    """The lifecycle state of a channel."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -23,12 +23,16 @@ class ChannelState(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the channel accepts nothing any more."""
-        return self in (ChannelState.CLOSED, ChannelState.EXPIRED)
+        """Whether the channel has ended and accepts nothing."""
+        return self in TERMINAL_STATES
+
+
+TERMINAL_STATES = frozenset({ChannelState.CLOSED, ChannelState.EXPIRED})
+"""The states of a channel that has ended."""
 
 
 class ParticipantRole(StrEnum):
-    """What somebody is in a channel: who opened it, who answers, or one of several."""
+    """The role of a participant: the opener, the only other one, or one of several."""
 
     INITIATOR = "initiator"
     RESPONDENT = "respondent"
@@ -37,7 +41,7 @@ class ParticipantRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ParticipantSchema:
-    """How many may take part (both ends included; `None` is no end), and in which roles."""
+    """The least and greatest number of participants (`None`: no limit), and their roles."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -48,13 +52,13 @@ class ParticipantSchema:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a channel expects of its participants, and what follows when it does not happen.
+    """A deadline of a channel type and the action when it passes.
 
     Attributes:
-        name: which expectation, such as `turn_within`.
-        on_violation: what follows, such as `warn` or `auto_close`.
-        params: its measures, such as `{"seconds": 120}`.
-        applies_to: roles or ids; `None` is everybody.
+        name: the kind of deadline, such as `turn_within`.
+        on_violation: the action, such as `warn` or `auto_close`.
+        params: its parameters, such as `{"seconds": 120}`.
+        applies_to: roles or ids; `None` applies to everybody.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -67,7 +71,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class ChannelManifest:
-    """A type of channel, as data: the code that goes with it is found by `(type, version)`."""
+    """A channel type as data; `(type, version)` names its adapter."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -90,7 +94,7 @@ class ChannelManifest:
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """Somebody in a channel; `order` is 0 for whoever opened it, then as they were listed."""
+    """A participant of a channel; `order` is 0 for the opener, then the order of invitation."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -112,24 +116,24 @@ class Participant:
 
 @dataclass(frozen=True, slots=True)
 class ChannelMetadata:
-    """All about a channel but its messages: a snapshot, renewed by `Channel.info()`.
+    """A snapshot of everything about a channel except its messages; see `Channel.info()`.
 
     Attributes:
         channel_id: its id.
-        manifest: its type, as it was when the channel opened.
+        manifest: its type at the time it was opened.
         creator_id: who opened it.
-        participants: in their order, whoever opened it first.
-        state: where it is in its life.
+        participants: in order, the opener first.
+        state: its lifecycle state.
         created_at: ISO 8601 in UTC, as the other times.
-        expires_at: when it ends of itself.
+        expires_at: when its lifetime ends.
         closed_at: when it ended.
         close_reason: why it ended.
         parent_channel_id: the channel it was opened from.
         knobs: the settings of its type, such as `{"graph": …}`.
-        labels: the opener's own notes; `intent` is one of them.
-        required_acks: how many of those invited must agree; `None` is all.
-        pending_acks: ids of those who have not answered the invitation.
-        rejected_by: ids of those who declined.
+        labels: notes of the opener; `intent` is one of them.
+        required_acks: how many invitees must agree; `None` is all.
+        pending_acks: ids of invitees who have not answered.
+        rejected_by: ids of invitees who declined.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -164,7 +168,7 @@ class ChannelMetadata:
         return [item.agent_id for item in self.participants]
 
     def names(self) -> dict[str, str]:
-        """The name of each participant by id; an id stands for a name that is not known."""
+        """The name of each participant by id; the id itself if the name is unknown."""
         return {item.agent_id: item.name or item.agent_id for item in self.participants}
 
     def ids_by_name(self) -> dict[str, str]:
@@ -172,5 +176,5 @@ class ChannelMetadata:
         return {item.name or item.agent_id: item.agent_id for item in self.participants}
 
     def is_terminal(self) -> bool:
-        """Whether the channel accepts nothing any more."""
-        return self.state.is_terminal
+        """Whether the channel has ended and accepts nothing."""
+        return self.state in TERMINAL_STATES

@@ -1,4 +1,4 @@
-"""What can be said of channels from their store alone, with or without a hub that serves it."""
+"""Reports on channels, read from the store: no hub has to run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from agent_adapter.network.channels.transaction import HubContext
 from agent_adapter.store.base import Row, Transaction
 
 ONGOING = ("pending", "active", "closing")
-"""States of channels that go on."""
+"""States of channels that have not ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelLine:
-    """One channel in a list; times are seconds since the epoch, people are names."""
+    """One channel in a list; times are seconds since the epoch, participants are names."""
 
     channel_id: str
     type: str
@@ -37,9 +37,9 @@ class ChannelLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelReport:
-    """All about one channel but its messages.
+    """Everything about one channel except its messages.
 
-    `turn` is the latest turn: whose it is, its state and attempts, and what a parked one waits for.
+    `turn` describes the latest turn: its participant, state, attempts and what it waits for.
     """
 
     line: ChannelLine
@@ -71,7 +71,7 @@ def list_lines(
 
 
 def report_of(tx: Transaction, channel_id: str) -> ChannelReport:
-    """The report on one channel; `NotFoundError` for none."""
+    """The report on one channel; `NotFoundError` for an unknown id."""
     row = channel_row(tx, channel_id)
     names = _names(tx, channel_id)
     folded = json.loads(row["folded"] or "{}")
@@ -103,12 +103,12 @@ def log_lines(
 
 
 def replayed(tx: Transaction, channel_id: str) -> ReplayReport:
-    """The channel's log folded again and compared with what is kept beside it."""
+    """Fold the channel's log again and compare the result with the stored state."""
     return replay(tx, HubContext(adapters=AdapterRegistry(), is_person=_nobody), channel_id)
 
 
 def text_line(envelope: Envelope) -> str:
-    """What an entry says, in one line: its words, its change of variables, or its reason."""
+    """An entry in one line: its text, its change of variables, or its reason."""
     data = envelope.event_data
     if isinstance(data.get("text"), str):
         return str(data["text"])

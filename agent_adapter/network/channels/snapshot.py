@@ -1,4 +1,4 @@
-"""A channel as its rows say it is, read once per revision."""
+"""`ChannelSnapshot`: a channel in memory, loaded from its rows once per revision."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from agent_adapter.store.base import Row, Transaction
 
 
 class ChannelSnapshot:
-    """One channel in memory: true for as long as its row has this `revision`.
+    """One channel in memory; valid while its row has this `revision`.
 
-    `folded` is the folded state as text, so that an unchanged state is not written again.
+    `folded` is the folded state as text, kept so that an unchanged state is not encoded again.
     """
 
     __slots__ = ("adapter", "deadlines", "folded", "metadata", "names", "revision", "seq", "state")
@@ -51,14 +51,14 @@ class ChannelSnapshot:
     def after(
         self, revision: int, seq: int, metadata: ChannelMetadata, state: Any, folded: str
     ) -> ChannelSnapshot:
-        """The channel at a later revision; its type, names and deadlines never change."""
+        """The channel at a later revision; type, names and deadlines never change."""
         return ChannelSnapshot(
             revision, seq, metadata, state, self.adapter, self.names, folded, self.deadlines
         )
 
 
 def channel_row(tx: Transaction, channel_id: str) -> Row:
-    """The channel's row; `NotFoundError` where there is none."""
+    """The channel's row; `NotFoundError` for an unknown id."""
     row = tx.get("channels", channel_id)
     if row is None:
         raise NotFoundError(f"there is no channel {channel_id!r} here")
@@ -68,7 +68,7 @@ def channel_row(tx: Transaction, channel_id: str) -> Row:
 def load_snapshot(
     tx: Transaction, row: Row, adapters: AdapterRegistry, cached: ChannelSnapshot | None = None
 ) -> ChannelSnapshot:
-    """`cached` where it is of this revision, else what the rows say."""
+    """`cached` if it has the row's revision, else a snapshot read from the rows."""
     if cached is not None and cached.revision == row["revision"]:
         return cached
     metadata = _metadata(tx, row)
@@ -82,7 +82,7 @@ def load_snapshot(
 
 
 def stored_knobs(knobs: Mapping[str, Any]) -> str:
-    """The knobs as the row keeps them: without the graph, which has a row of its own."""
+    """The knobs as stored, without the graph: equal graphs share one row of their own."""
     try:
         return json.dumps({key: value for key, value in knobs.items() if key != "graph"})
     except (TypeError, ValueError) as exc:
@@ -90,10 +90,10 @@ def stored_knobs(knobs: Mapping[str, Any]) -> str:
 
 
 def state_text(data: Mapping[str, Any]) -> str:
-    """A folded state as the row keeps it."""
+    """A folded state as stored."""
     try:
         return to_json(data, inf_nan_mode="constants").decode()
-    except Exception:  # a lone surrogate, which only escapes can say
+    except Exception:  # a lone surrogate: only json's escapes can carry it
         return json.dumps(data)
 
 
@@ -155,10 +155,10 @@ def _maybe_iso(at: float | None) -> str | None:
 
 
 def fixed_metadata(manifest: ChannelManifest, required_acks: int | None) -> str:
-    """What never changes about a channel, as its row keeps it."""
+    """The part of a channel's metadata that never changes, as stored."""
     return json.dumps({"v": 1, "manifest": manifest.to_dict(), "required_acks": required_acks})
 
 
 def in_state(metadata: ChannelMetadata, state: ChannelState, **changes: Any) -> ChannelMetadata:
-    """The metadata once the channel is in `state`."""
+    """The metadata with another lifecycle state."""
     return replace(metadata, state=state, **changes)

@@ -1,4 +1,4 @@
-"""What a speaker sees of a channel: a pure projection of the newest messages that it may read."""
+"""Views: what a speaker reads of a channel, computed from the newest messages it may see."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Protocol
 from agent_adapter.flow.envelope import Envelope, visible_to
 
 Renderer = Callable[[Envelope], str | None]
-"""The text of an envelope as a speaker reads it; `None` leaves it out."""
+"""Returns the text of an envelope for a speaker; `None` leaves it out."""
 
 NameResolver = Callable[[str], str]
-"""The name of a participant by id; the id itself where it is not known."""
+"""Returns the name of a participant by id; the id itself if the name is unknown."""
 
 LONGEST_TRANSCRIPT = 1000
-"""How many of the newest messages a transcript without a window holds."""
+"""The most messages in a transcript without a window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +23,12 @@ class ViewMessage:
     """One message as a participant sees it.
 
     Attributes:
-        text: ready to be shown: in a channel of several it names its sender, unless it is `own`.
-        sender_id: who said it; empty for a summary.
-        sender_name: that participant's name.
-        own: whether the participant said it itself.
+        text: the text to show; views for several participants prefix the sender's name.
+        sender_id: the sender's id; empty for a summary.
+        sender_name: the sender's name.
+        own: whether the reading participant sent it.
         summary: whether it stands for older messages that are not shown.
-        envelope_id: the message it shows; empty for a summary.
+        envelope_id: the id of the message; empty for a summary.
     """
 
     text: str
@@ -40,16 +40,16 @@ class ViewMessage:
 
 
 class ViewPolicy(Protocol):
-    """Makes the messages that one participant sees; the same input gives the same messages."""
+    """Computes the messages that one participant sees; a pure function of its input."""
 
     @property
     def name(self) -> str:
-        """The name under which manifests know it."""
+        """The name by which manifests refer to it."""
         ...
 
     @property
     def window(self) -> int:
-        """How many of the newest turns it needs; nobody has to read more of the log."""
+        """How many of the newest turns it needs: no more of the log is read."""
         ...
 
     def project(
@@ -63,13 +63,13 @@ class ViewPolicy(Protocol):
     ) -> list[ViewMessage]:
         """The messages of `envelopes` (oldest first) as `participant_id` sees them.
 
-        `earlier` says how many older messages were not read at all.
+        `earlier` is the number of older messages that were not read.
         """
         ...
 
 
 class _Projection:
-    """What the built-in views share: how many messages they show, and whether they name senders."""
+    """Base of the built-in views: a window, optional sender names, an optional summary."""
 
     name = ""
     _labelled = False
@@ -131,7 +131,7 @@ class _Projection:
 
 
 class FullTranscript(_Projection):
-    """Every message, in its words; of very long channels the newest 1,000."""
+    """Every message in full, up to the newest 1,000."""
 
     name = "full_transcript"
 
@@ -143,14 +143,14 @@ class FullTranscript(_Projection):
 
 
 class NamedTranscript(FullTranscript):
-    """Every message with its sender's name: for channels of three and more."""
+    """Every message with its sender's name, for channels of three or more."""
 
     name = "named_transcript"
     _labelled = True
 
 
 class WindowedSummary(_Projection):
-    """The newest `recent_n` messages, and one line that says how many came before."""
+    """The newest `recent_n` messages after one line with the number of earlier ones."""
 
     name = "windowed_summary"
     _summarises = True
@@ -165,7 +165,7 @@ class WindowedSummary(_Projection):
 
 
 class NamedWindowedSummary(WindowedSummary):
-    """`WindowedSummary` with the sender's name at each message of somebody else."""
+    """`WindowedSummary` with the sender's name on each message of another participant."""
 
     name = "named_windowed_summary"
     _labelled = True

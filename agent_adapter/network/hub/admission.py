@@ -1,4 +1,4 @@
-"""Who is let through at the hub: rules, limits and rates, asked before anything is written."""
+"""Admission: checks rules, limits and rates before a hub writes anything."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule, allows
 
 ENVELOPE_LIMIT = 512 * 1024
-"""Bytes of JSON that one envelope may have."""
+"""The most bytes of JSON in one envelope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A registered participant with its résumé and its rule.
+    """A registered participant with its résumé and rule.
 
     Attributes:
-        passport: who it is.
-        resume: what it can do.
-        rule: what it may do.
-        agent_id: the id that the hub gave it; empty before.
-        name: its Passport name.
+        passport: the participant's identity record.
+        resume: the participant's capabilities.
+        rule: the participant's permissions and limits.
+        agent_id: the id assigned by the hub; empty before registration.
+        name: the Passport name.
     """
 
     passport: Passport
@@ -48,12 +48,12 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Let it through."""
+    """The request is admitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """Refuse it with `reason`; `error` is what the caller gets."""
+    """The request is refused with `reason`; `error` is the class raised to the caller."""
 
     reason: str
     error: type[NetworkError] = AccessDeniedError
@@ -65,10 +65,10 @@ _ALLOWED = Allow()
 
 
 class Arbiter(Protocol):
-    """Decides what passes the hub; each method is quick, and changes nothing."""
+    """Decides what a hub admits; methods must be fast and free of side effects."""
 
     def authorize_register(self, newcomer: Identity) -> Decision:
-        """Whether somebody may register."""
+        """Whether `newcomer` may register."""
         ...
 
     def authorize_channel_open(
@@ -96,15 +96,15 @@ class Arbiter(Protocol):
     def authorize_dispatch(
         self, envelope: Envelope, sender: Identity, recipient: Identity
     ) -> Decision:
-        """Whether `recipient` wants to see what `sender` sends; a refusal leaves it out."""
+        """Whether `recipient` accepts envelopes of `sender`; if not, it is left out silently."""
         ...
 
 
 class RuleBasedArbiter:
-    """Decides by the `Rule` of each participant; subclass it to add to one question."""
+    """Decides by the `Rule` of each participant; subclass it to change one decision."""
 
     def authorize_register(self, newcomer: Identity) -> Decision:
-        """Everybody may."""
+        """Allows everybody."""
         return _ALLOWED
 
     def authorize_channel_open(
@@ -114,7 +114,7 @@ class RuleBasedArbiter:
         invitees: Sequence[Identity],
         active_creator_channels: int,
     ) -> Decision:
-        """Both sides' access, their types of channel, and the number of open channels."""
+        """Checks both sides' access and channel types, and how many channels the creator has."""
         access, limits = creator.rule.access, creator.rule.limits
         if not allows(access.channel_types.initiate, manifest.type):
             return Deny(f"{creator.name} may not open a {manifest.type!r} channel")
@@ -139,7 +139,7 @@ class RuleBasedArbiter:
     def authorize_send(
         self, envelope: Envelope, sender: Identity, recipients: Sequence[Identity]
     ) -> Decision:
-        """The sender's access, and how deep it may delegate."""
+        """Checks the sender's access and delegation depth."""
         access, deepest = sender.rule.access, sender.rule.limits.delegation_depth
         for recipient in recipients:
             if recipient.agent_id != sender.agent_id and not allows(
@@ -155,7 +155,7 @@ class RuleBasedArbiter:
     def authorize_inbox(
         self, envelope: Envelope, recipient: Identity, current_pending: int
     ) -> Decision:
-        """The recipient's limit of waiting messages."""
+        """Checks the recipient's limit of waiting messages."""
         most = recipient.rule.limits.inbox.max_pending
         if 0 < most <= current_pending:
             return Deny(
@@ -168,17 +168,17 @@ class RuleBasedArbiter:
     def authorize_dispatch(
         self, envelope: Envelope, sender: Identity, recipient: Identity
     ) -> Decision:
-        """Whom the recipient hears from."""
+        """Checks the recipient's `inbound_from`."""
         if allows(recipient.rule.access.inbound_from, sender.name):
             return _ALLOWED
         return Deny(f"{recipient.name} takes no messages of {sender.name}")
 
 
 class Admission:
-    """All that is asked before a hub writes: an arbiter's word, and the rate.
+    """The checks of a hub before it writes: the arbiter's decisions and the rate limits.
 
-    Each `check_…` raises the error of the first refusal and otherwise changes nothing but the
-    count of the rate.
+    Each `check_…` method raises the error of the first refusal. Its only side effect is the count
+    of the rate limit.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Admission:
         self.rates = TokenBucket(clock=clock)
 
     def check_register(self, newcomer: Identity) -> None:
-        """Whether somebody may register."""
+        """Refuse a registration."""
         _raise(self.arbiter.authorize_register(newcomer))
 
     def check_open(
@@ -198,7 +198,7 @@ class Admission:
         invitees: Sequence[Identity],
         active_creator_channels: int,
     ) -> None:
-        """Whether a channel may be opened; opening one counts as a message."""
+        """Refuse the opening of a channel; opening one counts as a message for the rate."""
         decision = self.arbiter.authorize_channel_open(
             manifest, creator, invitees, active_creator_channels
         )
@@ -214,10 +214,10 @@ class Admission:
         *,
         in_turn: bool = False,
     ) -> Envelope:
-        """`envelope` as it may be written: without those in its audience who block its sender.
+        """The admitted envelope: recipients who block the sender are removed from its audience.
 
-        `others` are the channel's participants but the sender, `pending` how much waits for whom.
-        What is said `in_turn` does not count for the rate.
+        `others` are the channel's participants except the sender; `pending` counts the waiting
+        messages per recipient. A message `in_turn` does not count for the rate.
         """
         audience = envelope.audience
         recipients = [item for item in others if audience is None or item.agent_id in audience]
@@ -250,7 +250,7 @@ class Admission:
 
 
 def check_size(body: str) -> None:
-    """Refuse an envelope whose JSON is too long; `ProtocolError` has both sizes."""
+    """Raises `ProtocolError` with both sizes if the envelope's JSON is too long."""
     # A character has up to four bytes, so most bodies need not be encoded to be measured.
     if len(body) * 4 <= ENVELOPE_LIMIT:
         return

@@ -1,4 +1,4 @@
-"""The one hub that dispatches a store's turns: its lease, renewed while it runs."""
+"""The lease of a store: only its holder, one hub, accepts envelopes and starts turns."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _alive: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
 
 class HubReplaced(NetworkError):
-    """Another hub serves the store now: what this one accepts would not count."""
+    """Another hub serves the store now; this one may not write any more."""
 
     kind = "hub-replaced"
 
 
 def take(tx: Transaction, holder: str, hub: Any, *, where: str) -> float | None:
-    """Become the store's hub; the seconds during which it had none, `None` if it is it already.
+    """Take the store's lease; returns the seconds without a hub, `None` if it is held already.
 
-    `NetworkError` says who holds it while that process is alive.
+    Raises `NetworkError` with the holder's name while the holder's process is alive.
     """
     row = tx.get("leases", _NAME)
     mine: Row = {"owner_id": tx.owner_id, "holder": holder, "at": tx.now}
@@ -42,7 +42,7 @@ def take(tx: Transaction, holder: str, hub: Any, *, where: str) -> float | None:
 
 
 def check(tx: Transaction, holder: str) -> None:
-    """`HubReplaced` when `holder` does not hold the lease any more."""
+    """Raises `HubReplaced` if `holder` no longer holds the lease."""
     row = tx.get("leases", _NAME)
     if row is None or row["holder"] != holder or row["owner_id"] != tx.owner_id:
         raise HubReplaced(
@@ -53,24 +53,26 @@ def check(tx: Transaction, holder: str) -> None:
 
 
 def beat(tx: Transaction, holder: str) -> bool:
-    """Say that the hub still runs; `False` if another one has taken its place."""
+    """Renew the lease; `False` if another hub has taken it."""
     where = {"name": _NAME, "holder": holder, "owner_id": tx.owner_id}
     return bool(tx.update("leases", where, {"at": tx.now}))
 
 
 def release(tx: Transaction, holder: str) -> None:
-    """Leave the store to whoever opens it next; when it was left stays known."""
+    """Release the lease; its row keeps the time, from which the next hub counts the downtime."""
     where = {"name": _NAME, "holder": holder, "owner_id": tx.owner_id}
     tx.update("leases", where, {"holder": None, "owner_id": None, "at": tx.now})
     _alive.pop(holder, None)
 
 
 def _is_served(tx: Transaction, row: Row) -> bool:
+    # Liveness of the process decides, not the age of the row: a hub that was suspended for an hour
+    # still holds its lease, and one that was killed a second ago does not.
     if row["owner_id"] is None or not tx.is_live(row["owner_id"]):
         return False
     if row["owner_id"] != tx.owner_id:
         return True
-    # The same opened store: its other hub counts while the object and its loop are there.
+    # Two hubs of one process share its owner id, so the object and its event loop decide.
     other = _alive.get(row["holder"])
     return other is not None and not other.is_abandoned
 

@@ -1,4 +1,4 @@
-"""From a started turn to what its participant reads: the view, and the message to answer."""
+"""`build_turn`: makes the `Turn` of a started turn, with its view and input text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent_adapter.network.channels.views import ViewPolicy
 from agent_adapter.network.turns.turn import Staged, Turn, TurnPort, ViewMessage
 
 Window = Callable[[str, str, int], Awaitable[Sequence[Any]]]
-"""`await window(channel_id, participant_id, recent_n)`: the newest turns, oldest first."""
+"""`await window(channel_id, participant_id, recent_n)` returns the newest turns, oldest first."""
 
 
 async def build_turn(
@@ -28,7 +28,7 @@ async def build_turn(
     agent_client: Any = None,
     hub_client: Any = None,
 ) -> Turn:
-    """The `Turn` of a `StartedTurn`: its view read, its message rendered, its tools gathered."""
+    """Make the `Turn` of a started turn: read its view, render its trigger, collect its tools."""
     metadata: ChannelMetadata = started.metadata
     agent_id: str = started.agent_id
     policy = view if view is not None else adapter.default_view_policy(metadata, agent_id)
@@ -48,7 +48,7 @@ async def build_turn(
             earlier=earlier,
         )
 
-    # Each turn is one envelope: how many were not read is known without reading them.
+    # Each turn is one envelope, so the number of unread ones follows from the turn count.
     taken = getattr(started.state, "turn_count", 0) - (trigger is not None)
     unread = max(0, taken - len(history)) if len(newest) > recent_n else 0
     state = started.state
@@ -75,7 +75,7 @@ async def build_turn(
 
 
 class _Names(dict[str, str]):
-    """Names by id; an unknown id stands for itself."""
+    """Names by id; an unknown id maps to itself."""
 
     def __missing__(self, agent_id: str) -> str:
         return agent_id

@@ -1,4 +1,4 @@
-"""`Dispatcher`: starts the due turns of those who are attached, one at a time per channel."""
+"""`Dispatcher`: runs the due turns of attached participants, one at a time per channel."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _log = logging.getLogger("agent_adapter.network")
 
 
 class TurnKeeper(Protocol):
-    """What the dispatcher asks of its hub."""
+    """The operations of a hub that the dispatcher uses."""
 
     async def start_turn(self, turn_id: str) -> StartedTurn | None:
-        """Start a due turn; `None` where it is not due any more."""
+        """Start a due turn; `None` if it is no longer due."""
         ...
 
     async def end_silent_turn(self, ref: TurnRef) -> None:
-        """End a turn without a word."""
+        """End a turn without a packet."""
         ...
 
     async def fail_turn(self, ref: TurnRef, error: BaseException) -> None:
@@ -32,12 +32,12 @@ class TurnKeeper(Protocol):
         ...
 
     async def release_turn(self, ref: TurnRef) -> None:
-        """Give a turn back, uncounted."""
+        """Give a turn back without counting the attempt."""
         ...
 
 
 class Dispatcher:
-    """Turns under way, by channel, and those that wait for their channel."""
+    """The running rounds by channel, and the due turns that wait for their channel."""
 
     def __init__(
         self,
@@ -58,11 +58,11 @@ class Dispatcher:
 
     @property
     def running(self) -> int:
-        """How many rounds are under way."""
+        """The number of running rounds."""
         return len(self._running)
 
     def offer(self, row: Row, delay: float = 0.0) -> None:
-        """Start the turn of `row` as soon as its channel is free; in `delay` seconds."""
+        """Start the turn of `row` after `delay` seconds, once its channel has no running round."""
         turn_id, channel_id = row["turn_id"], row["channel_id"]
         if self._closed or self._runner_of(row["agent_id"]) is None:
             return
@@ -76,21 +76,21 @@ class Dispatcher:
             self._begin(row)
 
     def told(self, ref: TurnRef) -> None:
-        """The hub has heard how this attempt ended."""
+        """Note that the hub has recorded the end of this attempt."""
         self._told.add((ref.turn_id, ref.attempt))
 
     def take_lost(self) -> list[str]:
-        """Turns of which nobody here knows how they stand: a write of theirs has failed."""
+        """Take the ids of turns whose state is unknown here because a write of theirs failed."""
         lost = [turn_id for turn_id in self._lost if turn_id not in self._under_way()]
         self._lost.difference_update(lost)
         return lost
 
     def lose(self, turn_id: str) -> None:
-        """See again later how that turn stands."""
+        """Mark a turn whose state is unknown; `take_lost` returns it."""
         self._lost.add(turn_id)
 
     async def stop_agent(self, agent_id: str) -> None:
-        """Cancel the rounds of a participant that is not attached any more, and wait for them."""
+        """Cancel the rounds of a detached participant and wait for them."""
         stopped = [
             task
             for channel_id, task in self._running.items()
@@ -101,12 +101,12 @@ class Dispatcher:
         await asyncio.gather(*stopped, return_exceptions=True)
 
     async def idle(self) -> None:
-        """Return when no round is under way."""
+        """Return when no round is running."""
         while self._running:
             await asyncio.wait(list(self._running.values()))
 
     async def close(self) -> None:
-        """Start nothing more; cancel what is under way and wait for it."""
+        """Start no more rounds; cancel the running ones and wait for them."""
         self._closed = True
         for timer in self._timers.values():
             timer.cancel()
@@ -130,7 +130,7 @@ class Dispatcher:
         self.offer(row)
 
     def _begin(self, row: Row) -> None:
-        # A round is not part of the round that led to it: it starts in the hub's own context.
+        # In the hub's own context: a round must not inherit the scope of the round before it.
         channel_id = row["channel_id"]
         self._agents[channel_id] = row["agent_id"]
         self._running[channel_id] = asyncio.create_task(
@@ -174,7 +174,7 @@ class Dispatcher:
             self._told.discard((ref.turn_id, ref.attempt))
 
     async def _finish(self, run_turn: RunTurn, started: StartedTurn) -> None:
-        """Run the round, and say how it ended where its runner has not."""
+        """Run the round; record its end if its runner did not."""
         ref = started.ref
         try:
             await run_turn(started)
@@ -183,7 +183,7 @@ class Dispatcher:
                 await _through(self._keeper.release_turn(ref))
             raise
         except (StaleTurn, StoreError):
-            # Nothing is known of a write that failed: the turn is looked at again.
+            # A write failed and may have been committed: `poll` reads the turn's row again.
             raise
         except Exception as exc:
             if self._is_told(ref):
@@ -198,7 +198,7 @@ class Dispatcher:
 
 
 async def _through(work: Awaitable[None]) -> None:
-    """Let `work` end although its task is being cancelled: the turn must not stay taken."""
+    """Finish `work` under cancellation: otherwise the turn stays `running` with no runner."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

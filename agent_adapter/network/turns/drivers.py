@@ -1,4 +1,4 @@
-"""Who runs a participant's rounds: its framework's integration, or itself, if a function."""
+"""Drivers of rounds: the integration of an agent's framework, or a function's own."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from agent_adapter.network.turns.turn_runner import Drive
 
 
 def driver_for(agent: Any) -> Drive:
-    """What runs the rounds of `agent`: a framework's agent, or a function.
+    """The driver for `agent`, an agent of an installed framework or a function.
 
-    `NetworkError` names what can take part where `agent` is neither.
+    Raises `NetworkError` for anything else; the message lists what can take part.
     """
     if is_function(agent):
         return drive_function
@@ -36,17 +36,16 @@ def driver_for(agent: Any) -> Drive:
 
 
 def is_function(agent: Any) -> bool:
-    """Whether `agent` is a function, a method or the like, and no class."""
+    """Whether `agent` is a function, method or partial, and not a class."""
     return inspect.isroutine(agent) or _is_partial(agent)
 
 
 async def drive_function(function: Callable[..., Any], turn: Turn) -> Reply:
-    """One round of a function participant.
+    """Run one round of a function participant.
 
-    A parameter named `turn`, or annotated with `Turn`, receives the turn; any other without a
-    default, or named `text`, the text of the message that it answers. It gives a text, a
-    `Handoff`, a `Finish`, a `Reply`, or `None` for a silent round. Functions that are not async
-    run in a worker thread.
+    The first parameter receives the turn if it is named `turn` or annotated with `Turn`, else the
+    text of the triggering message. The function returns a text, a `Handoff`, a `Finish`, a `Reply`,
+    or `None` for a silent round. Synchronous functions run in a worker thread.
     """
     arguments = tuple(_argument(item, turn) for item in _parameters(function)[:1])
     if inspect.iscoroutinefunction(_inner(function)):
@@ -62,7 +61,7 @@ def _reply(function: Callable[..., Any], turn: Turn, given: Any) -> Reply:
     if isinstance(given, Reply):
         return Reply(given.body, [*calls, *given.calls])
     if isinstance(given, (Handoff, Finish)):
-        # What the function itself returns is its decision; the calls it made led to it.
+        # First in the list: the function's own decision outranks the calls that led to it.
         return Reply("", [RoundCall(tool=_name(function), result=given), *calls])
     if given is None or isinstance(given, str):
         return Reply(given or "", calls)
@@ -78,7 +77,7 @@ def _argument(parameter: inspect.Parameter, turn: Turn) -> Any:
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Those that must be given, or are named as what a participant may receive."""
+    """Positional parameters without a default, or named `turn` or `text`."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

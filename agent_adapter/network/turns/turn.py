@@ -1,4 +1,4 @@
-"""`Turn`: one round of one participant, with everything a driver may read or do in it."""
+"""`Turn`: one round of one participant, as its driver sees it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = ["Reply", "Staged", "Turn", "TurnChannel", "TurnPort", "ViewMessage"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """A change that a round made before its packet: `{"set", "delete"}` or `{"close": reason}`.
+    """A change that a round staged before its packet: `{"set", "delete"}` or `{"close": reason}`.
 
-    `call_key` names the tool call that made it, outermost first where one call is inside another,
-    joined by `/`; it is `None` outside of any tool.
+    `call_key` is the key of the tool call that made it; nested calls are joined by `/`, outermost
+    first. It is `None` outside of a tool.
     """
 
     call_key: str | None
@@ -41,46 +41,46 @@ class Staged:
 
 
 class TurnPort(Protocol):
-    """How a round reaches the hub; each write is refused when another attempt has begun."""
+    """A round's access to its hub; writes of a superseded attempt raise `StaleTurn`."""
 
     async def stage(self, staged: Staged) -> None:
-        """Keep a change of this attempt durably, in the order of the calls."""
+        """Store a change of this attempt durably, in the order of the calls."""
         ...
 
     async def finish(self, packet: Envelope | None, adopted: Sequence[str]) -> None:
-        """End the turn with `packet`, or without one; `None` is a silent round.
+        """End the turn with `packet`; `None` ends a silent round.
 
-        Of the changes that earlier attempts staged, those whose `call_key` is in `adopted` count.
+        Staged changes of earlier attempts are applied if their `call_key` is in `adopted`.
         """
         ...
 
     async def park(self, waits_for: Sequence[str]) -> None:
-        """Set the turn aside until one of these approvals or calls is decided."""
+        """Park the turn until one of these approvals or calls is decided."""
         ...
 
     async def fail(self, error: BaseException) -> None:
-        """Count a failed attempt; the turn is tried again later, or its channel closes."""
+        """Count a failed attempt: the turn is retried later, or its channel closes."""
         ...
 
 
 class Turn:
-    """One round of one participant: what it sees, and what it may do to its channel.
+    """One round of one participant: what it reads, and how it acts on its channel.
 
     Attributes:
-        turn_id: the run that the round's tool calls belong to.
-        channel_id: the channel.
-        agent_id: whose turn it is; `agent_name` is the Passport name.
-        attempt: 1, or higher when the round is run again.
+        turn_id: the turn's id; also the run id of the round's tool calls.
+        channel_id: the channel's id.
+        agent_id: the participant's id; `agent_name` is the Passport name.
+        attempt: 1, or higher for a repeated round.
         trigger: the envelope that it answers; `None` for a channel's first turn.
         messages: the view of the channel before the trigger, oldest first.
-        input_text: the trigger as the participant is to read it.
-        metadata: the channel's metadata; `adapter` is the code of its type.
+        input_text: the trigger as text for the participant.
+        metadata: the channel's metadata; `adapter` is the adapter of its type.
         participants: ids of the channel's participants by Passport name.
         executor: runs the round's tool calls.
         channel: the channel, bound to the turn; see `TurnChannel`.
-        tools: native tools or specs that the channel adds to the participant's own.
-        agent_client: the participant's client; `hub_client` is what that was registered with.
-        calls: the tool calls that went through `call`, in order.
+        tools: native tools or specs that the channel type adds to the participant's own.
+        agent_client: the participant's client; `hub_client` is the client it was registered with.
+        calls: the tool calls made through `call`, in order.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Turn:
         self._staged_before = tuple(staged_before)
 
     def state(self) -> Any:
-        """The channel's folded state with what this round has changed so far; a copy."""
+        """A copy of the channel's folded state, including this round's changes so far."""
         if not isinstance(self._state, WorkflowState):
             return copy.copy(self._state)
         state = WorkflowState.from_dict(
@@ -144,21 +144,21 @@ class Turn:
 
     @property
     def context_vars(self) -> dict[str, Any]:
-        """The channel's variables with this round's changes; empty where it has none."""
+        """The channel's variables, including this round's changes."""
         found: dict[str, Any] = getattr(self.state(), "context_vars", {})
         return found
 
     async def stage(self, body: Mapping[str, Any]) -> None:
-        """Keep a change that belongs to this round; its tools see it at once."""
+        """Stage a change of this round; its tools see it at once."""
         await self.port.stage(Staged(call_key=_calls_around(), body=body))
         if "close" not in body:
             self._changes.append(body)
 
     async def call(self, tool: Any, /, **arguments: Any) -> Any:
-        """Run one tool in this turn: at most once, whatever the round's number of attempts.
+        """Run one tool in this turn, at most once over all attempts of the round.
 
-        `tool` is a tool function, a `ToolSpec` or a name in the executor's registry. A result that
-        routes, or a tool that the graph names, routes the turn.
+        `tool` is a tool function, a `ToolSpec` or a name in the executor's registry. A `Handoff` or
+        `Finish` that it returns, or a graph that names the tool, routes the turn.
         """
         spec = self._spec(tool)
         try:
@@ -171,9 +171,9 @@ class Turn:
 
     @asynccontextmanager
     async def scope(self) -> AsyncIterator[RunScope]:
-        """Every tool call inside it belongs to this turn, whatever framework or executor runs it.
+        """A run scope: every tool call inside belongs to this turn, in any framework or executor.
 
-        What it gives has the `blocked` calls: those that wait for a person.
+        Its `blocked` lists the calls that wait for a person.
         """
         scope = RunScope(
             run_id=self.turn_id,
@@ -192,14 +192,14 @@ class Turn:
             current_scope.reset(token)
 
     def result_of(self, call_id: str | None, tool: str) -> Any:
-        """What a call of this round returned, as the tool gave it; `None` where it did not end.
+        """The value that a tool call of this round returned; `None` if it did not return.
 
-        For drivers of frameworks that keep results as text only.
+        For drivers of frameworks that keep results only as text.
         """
         return self._results.get((call_id, tool))
 
     def _replayed(self, call: PreparedCall, call_key: str, value: Any) -> None:
-        """A recorded call was handed out again: what it had staged counts again."""
+        """Adopt the staged changes of an earlier attempt's call whose outcome is reused."""
         if call.parent is None:
             self._results[call.ctx.call_id, call.spec.name] = value
         for staged in self._staged_before:
@@ -221,7 +221,7 @@ class Turn:
 
 
 class TurnChannel:
-    """A channel bound to one turn: what `ChannelInject` gives a tool."""
+    """A channel bound to one turn, as `ChannelInject` passes it to tools."""
 
     __slots__ = ("_turn",)
 
@@ -235,12 +235,12 @@ class TurnChannel:
 
     @property
     def metadata(self) -> Any:
-        """The channel's metadata as it was when the round began."""
+        """The channel's metadata at the start of the round."""
         return self._turn.metadata
 
     @property
     def state(self) -> Any:
-        """Where the channel is in its life."""
+        """The channel's lifecycle state at the start of the round."""
         return getattr(self._turn.metadata, "state", None)
 
     async def send(
@@ -253,11 +253,10 @@ class TurnChannel:
         event_data: dict[str, Any] | None = None,
         depth: int | None = None,
     ) -> None:
-        """Change the channel's variables: the only event a round may send besides its packet.
+        """Change the channel's variables: the only event that a round may send before its packet.
 
-        The change is visible to this round's tools at once, and is written before the packet, in
-        one step with it. `ProtocolError` for any other event, and for a key that the speaker may
-        not change.
+        Tools of this round see the change at once; it is written with the packet, in one operation.
+        Raises `ProtocolError` for any other event, and for a key that the speaker may not change.
         """
         if event_type != EV_CONTEXT_SET:
             raise ProtocolError(
@@ -279,22 +278,22 @@ class TurnChannel:
         await turn.stage(body)
 
     async def info(self) -> Any:
-        """The channel's metadata, read again where there is a hub to ask."""
+        """The channel's metadata, read again from the hub if the turn has one."""
         hub = self._turn.hub_client
         return self.metadata if hub is None else await hub.get_channel(self.channel_id)
 
     async def close(self, reason: str = "") -> None:
-        """Close the channel with `reason`, after this round's packet."""
+        """Close the channel with `reason` after this round's packet."""
         await self._turn.stage({"close": reason})
 
     def is_terminal(self) -> bool:
-        """Whether the channel had ended when the round began."""
+        """Whether the channel had ended at the start of the round."""
         check = getattr(self._turn.metadata, "is_terminal", None)
         return bool(check()) if check is not None else False
 
 
 class _Watch:
-    """Sees every result of the round: remembers it, and refuses a `Handoff` to nobody."""
+    """A guard that keeps every result of the round and refuses a `Handoff` to a stranger."""
 
     __slots__ = ("_turn",)
 
@@ -302,7 +301,7 @@ class _Watch:
         self._turn = turn
 
     def after(self, call: HookView, result: Any) -> Any:
-        """`result`; `GuardrailBlocked` names the participants where its target is none of them."""
+        """Returns `result`; `GuardrailBlocked` if its handoff target is not a participant."""
         for part in result if isinstance(result, (list, tuple)) else (result,):
             if isinstance(part, Handoff):
                 try:
@@ -314,7 +313,7 @@ class _Watch:
 
 
 def _calls_around() -> str | None:
-    """The keys of the tool calls around, outermost first."""
+    """The keys of the enclosing tool calls, outermost first, joined by `/`."""
     around: Any = current_scope.get()
     keys: list[str] = []
     while around is not None and not isinstance(around, RunScope):

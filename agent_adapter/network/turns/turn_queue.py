@@ -19,10 +19,10 @@ from agent_adapter.store import waits
 from agent_adapter.store.base import Row, Transaction
 
 ATTEMPTS = 3
-"""How often a turn is tried before its channel closes."""
+"""How many attempts of a turn may fail before its channel closes."""
 
 RETRY_AFTER = (1.0, 10.0, 60.0)
-"""Seconds between a failure and the next try."""
+"""Seconds between a failed attempt and the next one."""
 
 _OPEN = ("due", "running", "parked")
 _AT_ONCE = 200
@@ -36,7 +36,7 @@ def open_turn(
     trigger: str | None,
     due_at: float | None,
 ) -> Row:
-    """A new turn; its row."""
+    """Insert a new turn; returns its row."""
     row: Row = {
         "turn_id": new_id("trn"),
         "channel_id": channel_id,
@@ -53,13 +53,13 @@ def open_turn(
 
 
 def due_turns(tx: Transaction, agent_ids: Collection[str]) -> list[Row]:
-    """Turns of these participants that may be started now, oldest first."""
+    """Turns of these participants that are due now, oldest first, at most 200."""
     where = {"agent_id in": list(agent_ids), "state": "due", "due_at <=": tx.now}
     return tx.select("turns", where, order_by="due_at", limit=_AT_ONCE)
 
 
 def start(tx: Transaction, turn_id: str) -> Row | None:
-    """Start a due turn: one attempt more, in this process; `None` if it is not due any more."""
+    """Start the next attempt of a due turn in this process; `None` if it is no longer due."""
     row = tx.get("turns", turn_id)
     if row is None or row["state"] != "due" or row["due_at"] is None or row["due_at"] > tx.now:
         return None
@@ -70,7 +70,7 @@ def start(tx: Transaction, turn_id: str) -> Row | None:
 
 
 def held(tx: Transaction, ref: TurnRef) -> Row:
-    """The row of a running turn; `StaleTurn` when another attempt has begun, or it is over."""
+    """The row of a running attempt; `StaleTurn` if it was superseded or has ended."""
     row = tx.get("turns", ref.turn_id)
     same = row is not None and row["attempt"] == ref.attempt and row["owner_id"] == ref.owner_id
     if row is None or not same or row["state"] != "running":
@@ -82,7 +82,7 @@ def held(tx: Transaction, ref: TurnRef) -> Row:
 
 
 def check_waits(tx: Transaction, turn_id: str, channel_id: str, agent_id: str) -> None:
-    """`StaleTurn` unless the turn still waits for that participant in that channel."""
+    """Raises `StaleTurn` unless that participant still has to take the turn."""
     row = tx.get("turns", turn_id)
     if row is None or (row["channel_id"], row["agent_id"]) != (channel_id, agent_id):
         raise StaleTurn(f"turn {turn_id} is none of {agent_id} in channel {channel_id}")
@@ -91,7 +91,7 @@ def check_waits(tx: Transaction, turn_id: str, channel_id: str, agent_id: str) -
 
 
 def done(tx: Transaction, row: Row, reason: str | None = None) -> None:
-    """The turn has ended as it should."""
+    """Record the regular end of a turn and drop its staged changes."""
     values = {"state": "done", "ended_at": tx.now, "reason": reason, "due_at": None}
     tx.update("turns", {"turn_id": row["turn_id"]}, values)
     if row["attempt"]:
@@ -101,7 +101,7 @@ def done(tx: Transaction, row: Row, reason: str | None = None) -> None:
 
 
 def park(tx: Transaction, ref: TurnRef, waits_for: Sequence[str]) -> Row:
-    """Set the turn aside until one of these is decided; due at once if one is already."""
+    """Park the turn until one of these is decided; due at once if one already is."""
     row = held(tx, ref)
     settled = not waits_for or any(waits.is_settled(tx, item) for item in waits_for)
     state: Row = {"state": "due", "due_at": tx.now} if settled else {"state": "parked"}
@@ -114,7 +114,7 @@ def park(tx: Transaction, ref: TurnRef, waits_for: Sequence[str]) -> Row:
 
 
 def retry(tx: Transaction, row: Row, reason: str) -> Row | None:
-    """Try a failed turn again later; `None` when it was the last attempt."""
+    """Schedule the next attempt of a failed turn; `None` after the last one."""
     fails = row["fails"] + 1
     key = {"turn_id": row["turn_id"], "attempt": row["attempt"]}
     if fails >= ATTEMPTS:
@@ -128,13 +128,13 @@ def retry(tx: Transaction, row: Row, reason: str) -> Row | None:
 
 
 def give_up(tx: Transaction, row: Row, reason: str) -> None:
-    """The turn is not tried again."""
+    """Record a failure that is not retried."""
     ended = {"state": "failed", "ended_at": tx.now, "reason": reason}
     tx.update("turns", {"turn_id": row["turn_id"], "attempt": row["attempt"]}, ended)
 
 
 def release(tx: Transaction, ref: TurnRef) -> Row:
-    """Give a running turn back, as if it had not been started; it is due at once."""
+    """Give a running turn back without counting the attempt; it is due at once."""
     row = held(tx, ref)
     due: Row = {"state": "due", "due_at": tx.now}
     tx.update("turns", {"turn_id": ref.turn_id, "attempt": ref.attempt}, due)
@@ -143,18 +143,18 @@ def release(tx: Transaction, ref: TurnRef) -> Row:
 
 
 def reclaim(tx: Transaction, turn_id: str) -> bool:
-    """Make due a turn that this process has started and nobody in it runs any more."""
+    """Make due a turn that this process started but no longer runs."""
     where = {"turn_id": turn_id, "state": "running", "owner_id": tx.owner_id}
     return bool(tx.update("turns", where, {"state": "due", "due_at": tx.now}))
 
 
 def lose_running(tx: Transaction) -> int:
-    """Make due what a hub that is gone was running; how many there were."""
+    """Make due the turns that an earlier hub was running; returns how many."""
     return tx.update("turns", {"state": "running"}, {"state": "due", "due_at": tx.now})
 
 
 def drop_open(tx: Transaction, channel_id: str, reason: str) -> None:
-    """The channel is over: so are its turns, and what their rounds had staged."""
+    """Drop the open turns of a channel that ends, with their staged changes."""
     ended = {"state": "dropped", "ended_at": tx.now, "reason": reason, "due_at": None}
     for state in _OPEN:
         for row in tx.select("turns", {"channel_id": channel_id, "state": state}):
@@ -164,29 +164,29 @@ def drop_open(tx: Transaction, channel_id: str, reason: str) -> None:
 
 
 def point_at(tx: Transaction, turn_id: str, agent_id: str, trigger: str | None) -> bool:
-    """Let a turn that has not begun answer a later message; `False` if there is none such.
+    """Make a turn that has not started answer a later message; `False` if it has started.
 
-    In a channel where anybody may speak several messages can come before it begins: it answers
-    the newest, and sees the others.
+    In a channel without an order several messages may arrive before a turn starts. It answers the
+    newest and sees the others.
     """
     where = {"turn_id": turn_id, "agent_id": agent_id, "state": "due", "attempt": 0}
     return bool(tx.update("turns", where, {"trigger": trigger}))
 
 
 def has_expired_waits(tx: Transaction) -> bool:
-    """Whether a turn waits for an approval whose time is over."""
+    """Whether a turn waits for an approval that has expired."""
     return bool(tx.select("turn_waits", {"until <": tx.now}, limit=1))
 
 
 def wake_expired(tx: Transaction) -> int:
-    """Make due the turns whose approval was not decided in its time; how many there were."""
+    """Make due the turns whose approval has expired; returns how many."""
     rows = tx.select("turn_waits", {"until <": tx.now}, order_by="until", limit=_AT_ONCE)
     woken: int = sum(waits.wake_turn(tx, row["turn_id"]) for row in rows)
     return woken
 
 
 def stage(tx: Transaction, ref: TurnRef, call_key: str | None, body: Mapping[str, Any]) -> int:
-    """Keep a change of this attempt until its packet is accepted; its place among them."""
+    """Store a change of this attempt until its packet is accepted; returns its position."""
     held(tx, ref)
     where = {"turn_id": ref.turn_id, "attempt": ref.attempt}
     position = tx.count("staged", where) + 1
@@ -196,7 +196,7 @@ def stage(tx: Transaction, ref: TurnRef, call_key: str | None, body: Mapping[str
 
 
 def staged_changes(tx: Transaction, turn_id: str) -> tuple[StagedChange, ...]:
-    """What the attempts of a turn staged, in order."""
+    """The changes that all attempts of a turn staged, in order."""
     rows = tx.select("staged", {"turn_id": turn_id}, order_by=("attempt", "position"))
     return tuple(
         StagedChange(attempt=row["attempt"], call_key=row["call_key"], body=json.loads(row["body"]))
@@ -207,9 +207,9 @@ def staged_changes(tx: Transaction, turn_id: str) -> tuple[StagedChange, ...]:
 def adopted_changes(
     changes: Iterable[StagedChange], attempt: int, adopted: Collection[str]
 ) -> list[Mapping[str, Any]]:
-    """The changes that count: this attempt's, and those of recorded calls it was given again.
+    """The changes to apply: those of this attempt, and those of calls whose outcome it reused.
 
-    Of several attempts that staged for one call the latest counts.
+    If several attempts staged changes for one call, only the latest attempt's are applied.
     """
     kept = tuple(changes)
     latest: dict[str, int] = {}
@@ -225,6 +225,6 @@ def adopted_changes(
 
 
 def drop_loose(tx: Transaction, ref: TurnRef) -> None:
-    """Changes that no recorded call can bring back count for this attempt alone."""
+    """Delete the attempt's changes made outside of calls: no later attempt can adopt them."""
     where = {"turn_id": ref.turn_id, "attempt": ref.attempt, "call_key": None}
     tx.delete("staged", where)

@@ -1,4 +1,4 @@
-"""One round: the driver runs, then the turn ends, waits for a person, or counts a failure."""
+"""`run_round`: runs the driver, then finishes, parks or fails the turn."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Drive = Callable[[Any, Turn], Awaitable[Reply]]
 
 
 async def run_round(agent: Any, turn: Turn, drive: Drive) -> None:
-    """Run the round and tell the hub how it ended; only cancellation leaves it open.
+    """Run the round and report its end to the hub; only cancellation leaves the turn open.
 
-    A round in which a call waits for a person writes no packet: the turn is parked, and is run
-    again when the person has decided. Errors of the hub itself are raised.
+    If a call of the round waits for a person, no packet is written: the turn is parked and runs
+    again after the decision. Errors of the hub itself are raised.
     """
     reply: Reply | None = None
     error: Exception | None = None
@@ -50,9 +50,9 @@ async def run_round(agent: Any, turn: Turn, drive: Drive) -> None:
 
 
 def round_envelope(turn: Turn, reply: Reply) -> Envelope | None:
-    """The one envelope that the round sends; `None` for a silent round.
+    """The single envelope of the round; `None` for a silent round.
 
-    `ProtocolError` names a handoff to somebody who is not in the channel.
+    Raises `ProtocolError` for a handoff to somebody outside of the channel.
     """
     try:
         envelope = turn.adapter.build_round_envelope(
@@ -73,7 +73,7 @@ def _blocking(error: Exception | None) -> list[AgentAdapterError]:
 
 
 def _waits_for(blocked: Iterable[AgentAdapterError]) -> list[str]:
-    """The approvals and calls that a person must decide, each once."""
+    """The ids of approvals and calls that wait for a person, without duplicates."""
     ids: list[str] = []
     for error in blocked:
         if isinstance(error, ApprovalPending):

@@ -1,4 +1,4 @@
-"""What passes between a hub and whoever runs a participant's rounds."""
+"""Values and protocols between a hub and the runner of a participant's turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent_adapter.network.channels.metadata import ChannelMetadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRef:
-    """One attempt of one turn; every write of the turn names it, so that no other may write."""
+    """One attempt of one turn; each write of a round names it, and the hub refuses all others."""
 
     turn_id: str
     channel_id: str
@@ -22,7 +22,7 @@ class TurnRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedChange:
-    """A change that an attempt made before its packet: `{"set", "delete"}` or `{"close"}`."""
+    """A change that an attempt staged before its packet: `{"set", "delete"}` or `{"close"}`."""
 
     attempt: int
     call_key: str | None
@@ -31,18 +31,18 @@ class StagedChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedTurn:
-    """A turn that was started for its participant.
+    """A turn started for its participant.
 
     Attributes:
-        ref: names this attempt in everything the round writes.
-        agent_id: whose turn it is.
-        n: the how-manieth turn of its channel it is, from 1.
-        trigger: the envelope that it answers; `None` where there is none.
-        metadata: the channel, as it was when the turn was started.
-        state: the channel's folded state; not to be changed.
-        seq: the newest entry of the log.
-        spoken: how many texts and packets the log has.
-        staged: what earlier attempts staged, in order.
+        ref: identifies this attempt in every write of the round.
+        agent_id: the participant's id.
+        n: the ordinal of the turn in its channel, from 1.
+        trigger: the envelope that it answers; `None` if there is none.
+        metadata: the channel's metadata when the turn started.
+        state: the channel's folded state; read-only.
+        seq: the sequence number of the newest log entry.
+        spoken: the number of texts and packets in the log.
+        staged: the changes that earlier attempts staged, in order.
     """
 
     ref: TurnRef
@@ -57,23 +57,23 @@ class StartedTurn:
 
     @property
     def turn_id(self) -> str:
-        """The id of the turn, which is the run of its tool calls."""
+        """The id of the turn; also the run id of its tool calls."""
         return self.ref.turn_id
 
     @property
     def channel_id(self) -> str:
-        """The channel."""
+        """The channel's id."""
         return self.ref.channel_id
 
     @property
     def attempt(self) -> int:
-        """1, or higher when the turn is run again."""
+        """1, or higher for a repeated attempt."""
         return self.ref.attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingTurn:
-    """A turn that has not ended; `expected_at` is when it may be started, in ISO 8601."""
+    """A turn that has not ended; `expected_at` is its due or start time in ISO 8601."""
 
     channel_id: str
     triggering_envelope_id: str | None
@@ -83,17 +83,17 @@ class PendingTurn:
 
 
 RunTurn = Callable[[StartedTurn], Awaitable[None]]
-"""Runs one round; returns when the hub has been told how it ended."""
+"""Runs one round; returns after the hub has recorded how it ended."""
 
 
 class Receiver(Protocol):
-    """What a client attaches to a hub for one participant."""
+    """Receives the envelopes and runs the turns of one attached participant."""
 
     @property
     def run_turn(self) -> RunTurn | None:
-        """Runs one round; `None` where nobody but a person can take the turn."""
+        """Runs one round; `None` if only a person can take the turn."""
         ...
 
     async def deliver(self, envelope: Envelope) -> None:
-        """Take an envelope that the participant may see; called in the order of the log."""
+        """Receive an envelope that the participant may see; called in the order of the log."""
         ...
