@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict
@@ -118,11 +117,6 @@ class Rule:
     def from_dict(cls, data: Mapping[str, Any]) -> Rule:
         """The rule that `to_dict` wrote; `ProtocolError` names what does not fit."""
         return record_from_dict(cls, data)
-
-
-def allows(patterns: list[str], name: str) -> bool:
-    """Whether one of the globs matches `name`, capitals and small letters apart."""
-    return "*" in patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def parse_duration(text: str | int) -> int:

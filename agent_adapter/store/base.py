@@ -39,6 +39,11 @@ class Transaction(Protocol):
     memo: dict[str, Row]
     """Rows that this process wrote last; emptied whenever somebody else may have changed them."""
 
+    @property
+    def wrote(self) -> int:
+        """Rows that this operation has changed so far."""
+        ...
+
     def get(self, table: str, *key: Any) -> Row | None:
         """The row with that primary key, as a copy."""
         ...

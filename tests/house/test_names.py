@@ -16,7 +16,8 @@ REPLACED = {
     "Known": "ChannelSnapshot",
     "Draft": "ChannelTransaction",
     "Desk": "HubContext",
-    "Torn": "RollbackRequired",
+    "Torn": "nothing: an operation that refuses raises",
+    "RollbackRequired": "nothing: an operation that refuses raises",
     "Switchboard": "ChannelService",
     "turn_of": "build_turn",
     "heed": "apply_decision",
@@ -49,9 +50,6 @@ REPLACED_MODULES = {
     "switchboard": "service",
     "written": "json_values",
 }
-
-SAME_NAME = {"Turn": "to be renamed in the wires"}
-"""Public classes that share a name, and why they may."""
 
 
 def _defined(tree: ast.Module) -> set[str]:

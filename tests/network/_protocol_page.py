@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from agent_adapter.network.links.operation import Operation
+from agent_adapter.network.links.operation import HubOperation
 from agent_adapter.network.links.operations import OPERATIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "network" / "protocol.md"
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "network" / "protocol.md"
 HEAD = "| operation | parameters | result | who may | what it does |\n|---|---|---|---|---|\n"
 
 
-def row(operation: Operation) -> str:
+def row(operation: HubOperation) -> str:
     """One line of the table."""
     signature = inspect.signature(operation.method)
     _, *parameters = signature.parameters.values()

@@ -14,13 +14,12 @@ from agent_adapter.network import (
     Rule,
     RuleBasedArbiter,
 )
+from agent_adapter.network.channels.transaction import ENVELOPE_LIMIT, check_size
 from agent_adapter.network.hub.admission import (
-    ENVELOPE_LIMIT,
     Admission,
     Decision,
     Deny,
     Identity,
-    check_size,
 )
 from agent_adapter.network.rules import InboxBlock, RateBlock
 from tests.network._channels import identity, said
@@ -161,6 +160,6 @@ def test_own_arbiter_is_asked() -> None:
 
 def test_size_is_limited() -> None:
     """An envelope that is too long is refused with both sizes."""
-    check_size("x" * ENVELOPE_LIMIT)
+    check_size(ENVELOPE_LIMIT)
     with pytest.raises(ProtocolError, match=rf"{ENVELOPE_LIMIT + 1} bytes of JSON"):
-        check_size("x" * (ENVELOPE_LIMIT + 1))
+        check_size(ENVELOPE_LIMIT + 1)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import agent_adapter as aa
+from agent_adapter.core.plugins import Plugins
 from agent_adapter.integrations import discovery
 from agent_adapter.network.turns.drivers import driver_for
 from agent_adapter.network.turns.turn import Reply, Turn
@@ -143,6 +144,6 @@ async def test_a_plug_in_can_drive(monkeypatch: pytest.MonkeyPatch) -> None:
             """Beeps."""
             return Reply(f"beep: {turn.input_text}")
 
-    found = discovery._Found(integrations={"robots": Robots()}, skipped={})  # type: ignore[dict-item]  # a part of one
+    found = Plugins[Any](found={"robots": Robots()}, skipped={})
     monkeypatch.setattr(discovery, "_cache", found)
     assert (await _round(Robot())).body == "beep: [bob]: hello"

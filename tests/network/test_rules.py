@@ -6,7 +6,7 @@ import pytest
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.network import AccessBlock, InboxBlock, LimitsBlock, Rule, parse_duration
-from agent_adapter.network.rules import allows
+from agent_adapter.network.hub.admission import allows
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
     `ProtocolError` for a stranger, for an event that only the hub writes, for a malformed one, and
     for an audience with strangers in it.
     """
-    ids = metadata.participant_ids()
+    ids = [item.agent_id for item in metadata.participants]
     if envelope.sender_id not in ids:
         raise ProtocolError(
             f"{envelope.sender_id!r} does not take part in {_channel(metadata)} of "
@@ -180,8 +180,10 @@ def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
             f"the audience has {', '.join(map(repr, strangers))}, who takes no part in "
             f"{_channel(metadata)}; its participants' ids are {', '.join(ids)}"
         )
-    problems = envelope_problems(envelope)
-    if envelope.event_type == EV_TEXT and not isinstance(envelope.event_data.get("text"), str):
+    problems = []
+    if envelope.event_type != EV_TEXT:
+        problems = envelope_problems(envelope)
+    elif not isinstance(envelope.event_data.get("text"), str):
         problems.append('event_data is {"text": …}, a text')
     if problems:
         raise ProtocolError(f"the {envelope.event_type} is malformed: {'; '.join(problems)}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agent_adapter.flow.envelope import EV_TEXT, Envelope, visible_to
+from agent_adapter.flow.envelope import EV_TEXT, Envelope
 from agent_adapter.network.adapters.base import AdapterResult, ExpectedTurn, TextChannelAdapter
 from agent_adapter.network.channels.metadata import (
     ChannelManifest,
@@ -75,8 +75,10 @@ class ConversationAdapter(TextChannelAdapter):
         """The other one, who may answer and need not."""
         if envelope.event_type != EV_TEXT:
             return None
-        for agent_id in metadata.participant_ids():
-            if agent_id != envelope.sender_id and visible_to(envelope, agent_id):
+        audience, sender_id = envelope.audience, envelope.sender_id
+        for participant in metadata.participants:
+            agent_id = participant.agent_id
+            if agent_id != sender_id and (audience is None or agent_id in audience):
                 return ExpectedTurn(agent_id, envelope.envelope_id)
         return None
 

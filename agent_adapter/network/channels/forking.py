@@ -67,17 +67,17 @@ def fork(
         snapshot = load_snapshot(tx, made, context.adapters)
         return Change(new_channel_id, snapshot, repeated=True)
     source = channel_row(tx, channel_id)
-    until = _place(tx, channel_id, at)
+    until = _place(tx, channel_id, at, before_end=True)
+    # Raises for an unknown channel type, like the two lines above: before the first insert.
+    first = load_snapshot(tx, source, context.adapters)
     row = _copied(tx, source, new_channel_id)
-    channel = _copy_log(tx, context, source, row, until)
-    with channel:
-        channel.give_turn(channel.before.adapter.expected_next(channel.metadata, channel.state))
-        labels = tx.select("taints", {"scope": _thread(source)})
-        for label in labels:
-            tx.insert("taints", {**label, "scope": _thread(row)})
-        facts = {"channel_id": new_channel_id, "parent_channel_id": channel_id, "at_envelope": at}
-        audit.write(tx, audit.FORKED, facts | {"writes": writes_after(tx, channel_id, at)})
-        return channel.finish()
+    channel = _copy_log(tx, context, first, row, until)
+    channel.give_turn(first.adapter.expected_next(channel.metadata, channel.state))
+    for label in tx.select("taints", {"scope": _thread(source)}):
+        tx.insert("taints", {**label, "scope": _thread(row)})
+    facts = {"channel_id": new_channel_id, "parent_channel_id": channel_id, "at_envelope": at}
+    audit.write(tx, audit.FORKED, facts | {"writes": writes_after(tx, channel_id, at)})
+    return channel.finish()
 
 
 def resume(
@@ -88,8 +88,7 @@ def resume(
     channel = ChannelTransaction(tx, context, row, cached)
     if not row["paused"] or channel.is_over:
         return Change(channel_id, channel.before, repeated=True)
-    with channel:
-        return channel.unpause()
+    return channel.unpause()
 
 
 def writes_after(tx: Transaction, channel_id: str, at: str) -> list[dict[str, Any]]:
@@ -156,10 +155,13 @@ def _differences(
     return found
 
 
-def _place(tx: Transaction, channel_id: str, at: str) -> int:
+def _place(tx: Transaction, channel_id: str, at: str, *, before_end: bool = False) -> int:
+    """The sequence number of an envelope of the channel."""
     rows = tx.select("envelopes", {"envelope_id": at}, limit=1)
     if not rows or rows[0]["channel_id"] != channel_id:
         raise NotFoundError(f"channel {channel_id} has no envelope {at!r}")
+    if before_end and rows[0]["event_type"] in _ENDS:
+        raise ProtocolError(f"{at} is the channel's end; fork at an envelope before it")
     place: int = rows[0]["seq"]
     return place
 
@@ -193,27 +195,20 @@ def _copied(tx: Transaction, source: Row, new_channel_id: str) -> Row:
 
 
 def _copy_log(
-    tx: Transaction, context: HubContext, source: Row, row: Row, until: int
+    tx: Transaction, context: HubContext, source: ChannelSnapshot, row: Row, until: int
 ) -> ChannelTransaction:
-    """Write the new channel's log and row; the channel of what comes next in it."""
-    first = load_snapshot(tx, source, context.adapters)
-    adapter = first.adapter
-    state = adapter.initial_state(first.metadata)
+    """Write the fork's log and row; returns the transaction that continues it."""
+    adapter, source_id = source.adapter, source.metadata.channel_id
+    state = adapter.initial_state(source.metadata)
     new_ids: dict[str, str] = {}
     seq, spoken = 0, 0
     while seq < until:
-        for place, envelope in log.read_from(
-            tx, source["channel_id"], seq, min(_PAGE, until - seq)
-        ):
+        for place, envelope in log.read_from(tx, source_id, seq, min(_PAGE, until - seq)):
             copy = _copy_of(envelope, row["channel_id"], new_ids)
             new_ids[envelope.envelope_id] = copy.envelope_id
             state, seq = adapter.fold(copy, state), place
             spoken += is_turn(copy)
             tx.insert("envelopes", _log_row(copy, place, tx.now))
-            if envelope.event_type in _ENDS:
-                raise ProtocolError(
-                    f"{envelope.envelope_id} is the channel's end; fork at an envelope before it"
-                )
     row |= {"seq": seq, "spoken": spoken, "folded": state_text(adapter.state_to_dict(state))}
     tx.insert("channels", row)
     return ChannelTransaction(tx, context, row)

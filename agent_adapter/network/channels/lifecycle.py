@@ -72,15 +72,14 @@ def open_channel(tx: Transaction, context: HubContext, opening: Opening) -> Chan
     deadlines = expectations.deadlines_of(metadata)
     snapshot = ChannelSnapshot(0, 0, metadata, state, adapter, metadata.names(), folded, deadlines)
     channel = ChannelTransaction(tx, context, row, snapshot)
-    with channel:
-        facts: dict[str, Any] = {"channel_id": opening.channel_id, "creator_id": opening.creator_id}
-        facts |= {
-            "manifest_type": opening.manifest.type,
-            "participants": metadata.participant_ids(),
-        }
-        audit.write(tx, audit.CREATED, facts | {"manifest_version": opening.manifest.version})
-        _invite(channel, opening)
-        return channel.finish()
+    facts: dict[str, Any] = {"channel_id": opening.channel_id, "creator_id": opening.creator_id}
+    facts |= {
+        "manifest_type": opening.manifest.type,
+        "participants": metadata.participant_ids(),
+    }
+    audit.write(tx, audit.CREATED, facts | {"manifest_version": opening.manifest.version})
+    _invite(channel, opening)
+    return channel.finish()
 
 
 def answer(channel: ChannelTransaction, envelope: Envelope) -> Change:

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from agent_adapter.core.errors import NetworkError, ProtocolError
-from agent_adapter.flow.context_vars import check_updates
+from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import (
     EV_CHANNEL_INVITE_ACK,
     EV_CHANNEL_INVITE_REJECT,
@@ -26,7 +24,7 @@ from agent_adapter.flow.envelope import (
 from agent_adapter.network.adapters.base import ExpectedTurn
 from agent_adapter.network.channels import expectations
 from agent_adapter.network.channels.lifecycle import answer
-from agent_adapter.network.channels.metadata import ChannelState
+from agent_adapter.network.channels.metadata import TERMINAL_STATES, ChannelState
 from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row
 from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
 from agent_adapter.network.hub import audit
@@ -39,13 +37,6 @@ INVITE_ANSWERS = (EV_CHANNEL_INVITE_ACK, EV_CHANNEL_INVITE_REJECT)
 
 _SPOKEN = (EV_TEXT, EV_PACKET)
 _MOST_LOOKED_AT = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """An operation that was refused before it wrote; `error` goes to its caller."""
-
-    error: NetworkError
 
 
 def accept(
@@ -71,23 +62,22 @@ def accept(
         turn_queue.check_waits(tx, answers, envelope.channel_id, envelope.sender_id)
     channel = ChannelTransaction(tx, context, row, cached)
     if envelope.event_type in INVITE_ANSWERS:
-        with channel:
-            return answer(channel, envelope)
+        return answer(channel, envelope)
     _check_open(channel)
-    changes = _round_changes(channel, turn, adopted)
-    _check_all(channel, envelope, changes)
     ended = _turn_ended(channel, envelope, turn)
-    with channel:
-        closing = _write_changes(channel, envelope.sender_id, changes, turn)
-        sent = channel.append(envelope, None if ended is None else ended["turn_id"])
-        if ended is not None:
-            turn_queue.done(tx, ended)
-        if sent.event_type in TURN_EVENTS and channel.row["turn_n"]:
-            # A silent round ends its turn but keeps its deadlines: this message answers them.
-            n = channel.row["turn_n"] if ended is None else ended["n"]
-            expectations.stop_turn(tx, sent.channel_id, n)
-        _follow(channel, sent, closing, took_turn=ended is not None)
-        return channel.finish(sent)
+    changes = [] if turn is None else _round_changes(tx, turn, adopted)
+    _check_all(channel, envelope, changes)
+    # Every condition holds from here on: what follows only writes.
+    closing = _write_changes(channel, envelope.sender_id, changes, turn)
+    sent = channel.append(envelope, None if ended is None else ended["turn_id"])
+    if ended is not None:
+        turn_queue.done(tx, ended)
+    if sent.event_type in TURN_EVENTS and channel.row["turn_n"]:
+        # A silent round ends its turn but keeps its deadlines: this message answers them.
+        n = channel.row["turn_n"] if ended is None else ended["n"]
+        expectations.stop_turn(tx, sent.channel_id, n)
+    _follow(channel, sent, closing, took_turn=ended is not None)
+    return channel.finish(sent)
 
 
 def end_silent_turn(
@@ -105,13 +95,13 @@ def end_silent_turn(
     turn = turn_queue.held(tx, ref)
     channel = ChannelTransaction(tx, context, channel_row(tx, ref.channel_id), cached)
     _check_open(channel)
-    changes = _round_changes(channel, ref, adopted)
-    with channel:
-        closing = _write_changes(channel, turn["agent_id"], changes, ref)
-        turn_queue.done(tx, turn, "silent")
-        if closing is not None:
-            channel.end(closing)
-        return channel.finish()
+    changes = _round_changes(tx, ref, adopted)
+    _check_changes(channel, turn["agent_id"], changes)
+    closing = _write_changes(channel, turn["agent_id"], changes, ref)
+    turn_queue.done(tx, turn, "silent")
+    if closing is not None:
+        channel.end(closing)
+    return channel.finish()
 
 
 def fail_turn(
@@ -232,23 +222,28 @@ def _check_open(channel: ChannelTransaction) -> None:
 def _check_all(
     channel: ChannelTransaction, envelope: Envelope, changes: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Validate the envelope and the staged changes before it, each against the state it meets."""
+    """Validate the staged changes and the envelope, each against the state that it meets."""
+    state = _check_changes(channel, envelope.sender_id, changes)
+    channel.before.adapter.validate_send(channel.metadata, envelope, state)
+
+
+def _check_changes(
+    channel: ChannelTransaction, sender_id: str, changes: Sequence[Mapping[str, Any]]
+) -> Any:
+    """Validate the staged changes; returns the folded state after them."""
     adapter, state = channel.before.adapter, channel.state
     for change in changes:
         if "close" not in change:
-            staged = _context_set(channel, envelope.sender_id, change)
+            staged = _context_set(channel, sender_id, change)
             adapter.validate_send(channel.metadata, staged, state)
             state = adapter.fold(staged, state)
-    adapter.validate_send(channel.metadata, envelope, state)
+    return state
 
 
 def _round_changes(
-    channel: ChannelTransaction, turn: TurnRef | None, adopted: Collection[str]
+    tx: Transaction, turn: TurnRef, adopted: Collection[str]
 ) -> list[Mapping[str, Any]]:
-    if turn is None:
-        return []
-    turn_queue.held(channel.tx, turn)
-    changes = turn_queue.staged_changes(channel.tx, turn.turn_id)
+    changes = turn_queue.staged_changes(tx, turn.turn_id)
     return turn_queue.adopted_changes(changes, turn.attempt, adopted) if changes else []
 
 
@@ -300,7 +295,7 @@ def _follow(
 ) -> None:
     """End the channel or open the next turn, as the accepted envelope requires."""
     result = channel.before.adapter.on_accepted(channel.metadata, sent, channel.state)
-    if result.next_state is not None and result.next_state.is_terminal:
+    if result.next_state in TERMINAL_STATES:
         channel.end(result.auto_close_reason, result.next_state)
         return
     if closing is not None:
@@ -316,11 +311,3 @@ def _follow(
 def _waits_already(channel: ChannelTransaction, turn: ExpectedTurn) -> bool:
     turn_id, trigger = channel.row["turn_id"], turn.triggering_envelope_id
     return turn_id is not None and turn_queue.point_at(channel.tx, turn_id, turn.agent_id, trigger)
-
-
-def check_change(
-    snapshot: ChannelSnapshot, agent_id: str, change: Mapping[str, Any], variables: dict[str, Any]
-) -> None:
-    """Refuse a change of variables that `agent_id` may not make."""
-    acl = snapshot.metadata.knobs.get("context_acl")
-    check_updates(change, variables, writer=snapshot.names.get(agent_id, agent_id), acl=acl)

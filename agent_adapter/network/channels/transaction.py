@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_adapter.core.errors import NetworkError, ProtocolError
+from agent_adapter.core.errors import ProtocolError
 from agent_adapter.exec.ids import new_id
 from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, TURN_EVENTS, Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ExpectedTurn
 from agent_adapter.network.channels import expectations
-from agent_adapter.network.channels.metadata import ChannelState
+from agent_adapter.network.channels.metadata import TERMINAL_STATES, ChannelState
 from agent_adapter.network.channels.snapshot import (
     ChannelSnapshot,
     in_state,
@@ -22,9 +22,11 @@ from agent_adapter.network.channels.snapshot import (
     state_text,
 )
 from agent_adapter.network.hub import audit
-from agent_adapter.network.hub.admission import check_size
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.store.base import Row, Transaction
+
+ENVELOPE_LIMIT = 512 * 1024
+"""The most bytes of JSON in one envelope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,6 @@ class Change:
         self.repeated = repeated
 
 
-class RollbackRequired(Exception):
-    """An operation was refused after it had begun to write: the store takes all of it back."""
-
-    def __init__(self, error: NetworkError) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
 class ChannelTransaction:
     """The channel's row, log and turn under change; `finish` writes what the row must say."""
 
@@ -99,7 +93,9 @@ class ChannelTransaction:
         self.tx = tx
         self.context = context
         self.row = row
-        self.before = load_snapshot(tx, row, context.adapters, cached)
+        if cached is None or cached.revision != row["revision"]:
+            cached = load_snapshot(tx, row, context.adapters)
+        self.before = cached
         self.metadata = self.before.metadata
         self.state = self.before.state
         self.seq: int = row["seq"]
@@ -107,13 +103,6 @@ class ChannelTransaction:
         self._envelopes: list[Envelope] = []
         self._due: list[Row] = []
         self._values: Row = {}
-
-    def __enter__(self) -> ChannelTransaction:
-        return self
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, NetworkError):
-            raise RollbackRequired(error) from error
 
     def append(self, envelope: Envelope, turn_id: str | None = None) -> Envelope:
         """Add `envelope` to the log, with its id and time, and fold it."""
@@ -135,8 +124,9 @@ class ChannelTransaction:
             iso(tx.now),
             envelope.ttl_seconds,
         )
-        tx.insert("envelopes", self._log_row(sent, turn_id))
+        # Folded first: a condition of the graph may raise, and then nothing has been written.
         self.state = self.before.adapter.fold(sent, self.state)
+        tx.insert("envelopes", self._log_row(sent, turn_id))
         if sent.event_type in TURN_EVENTS:
             self._spoken += 1
         self._envelopes.append(sent)
@@ -203,8 +193,8 @@ class ChannelTransaction:
 
     @property
     def is_over(self) -> bool:
-        """Whether the channel accepts nothing any more."""
-        return self.metadata.state.is_terminal
+        """Whether the channel has ended and accepts nothing."""
+        return self.metadata.state in TERMINAL_STATES
 
     def finish(self, accepted: Envelope | None = None) -> Change:
         """Write the channel's row; what was done, for those who listen."""
@@ -225,7 +215,9 @@ class ChannelTransaction:
 
     def _log_row(self, sent: Envelope, turn_id: str | None) -> Row:
         body = sent.to_json()
-        check_size(body)
+        # A character has up to four bytes, so most bodies need not be encoded to be measured.
+        if len(body) * 4 > ENVELOPE_LIMIT:
+            check_size(len(body.encode("utf-8", "surrogatepass")))
         return {
             "channel_id": sent.channel_id,
             "seq": self.seq,
@@ -239,3 +231,12 @@ class ChannelTransaction:
             "audience": None if sent.audience is None else json.dumps(sent.audience),
             "body": body,
         }
+
+
+def check_size(size: int) -> None:
+    """Raises `ProtocolError` with both sizes if an envelope of `size` bytes is too long."""
+    if size > ENVELOPE_LIMIT:
+        raise ProtocolError(
+            f"the envelope has {size} bytes of JSON, the limit is {ENVELOPE_LIMIT}; keep large "
+            "data elsewhere and send where it is"
+        )

@@ -5,22 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Protocol
 
-from agent_adapter.core.errors import (
-    AccessDeniedError,
-    InboxFull,
-    NetworkError,
-    ProtocolError,
-)
+from agent_adapter.core.errors import AccessDeniedError, InboxFull, NetworkError
 from agent_adapter.core.rate import TokenBucket
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.channels.metadata import ChannelManifest
 from agent_adapter.network.identity import Passport, Resume
-from agent_adapter.network.rules import Rule, allows
-
-ENVELOPE_LIMIT = 512 * 1024
-"""The most bytes of JSON in one envelope."""
+from agent_adapter.network.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,17 +242,9 @@ class Admission:
             )
 
 
-def check_size(body: str) -> None:
-    """Raises `ProtocolError` with both sizes if the envelope's JSON is too long."""
-    # A character has up to four bytes, so most bodies need not be encoded to be measured.
-    if len(body) * 4 <= ENVELOPE_LIMIT:
-        return
-    size = len(body.encode("utf-8", "surrogatepass"))
-    if size > ENVELOPE_LIMIT:
-        raise ProtocolError(
-            f"the envelope has {size} bytes of JSON, the limit is {ENVELOPE_LIMIT}; keep large "
-            "data elsewhere and send where it is"
-        )
+def allows(patterns: list[str], name: str) -> bool:
+    """Whether one of the globs matches `name`; case-sensitive."""
+    return "*" in patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _raise(decision: Decision) -> None:

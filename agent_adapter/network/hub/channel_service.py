@@ -14,9 +14,9 @@ from agent_adapter.core.ports import Clock
 from agent_adapter.flow.envelope import TURN_EVENTS, Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.channels import log
-from agent_adapter.network.channels.log import Refused
+from agent_adapter.network.channels.metadata import TERMINAL_STATES
 from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row, load_snapshot
-from agent_adapter.network.channels.transaction import Change, RollbackRequired
+from agent_adapter.network.channels.transaction import Change
 from agent_adapter.network.hub import leases
 from agent_adapter.network.hub.outbox import Outbox
 from agent_adapter.network.turns.turn_types import Receiver, RunTurn
@@ -54,6 +54,10 @@ class ChannelService:
 
     Changes of one channel run one after another; those of different channels share the store's
     transactions. Changes are delivered after they are durable, in the order of the log.
+
+    Attributes:
+        snapshots: the cached channels by id; one is valid while its row has its revision.
+        late_refusals: operations that refused after their first insert; each one is a bug.
     """
 
     def __init__(
@@ -68,10 +72,11 @@ class ChannelService:
         self.store = store
         self._holder = holder
         self._adapters = adapters
+        self.late_refusals = 0
         self._clock = clock
         self._context = context
         self._offer: Callable[[Row], None] | None = None
-        self._snapshots: OrderedDict[str, ChannelSnapshot] = OrderedDict()
+        self.snapshots: OrderedDict[str, ChannelSnapshot] = OrderedDict()
         self._locks: dict[str, asyncio.Lock] = {}
         self._outboxes: dict[str, Outbox] = {}
         self._missed: dict[str, int] = {}
@@ -86,24 +91,21 @@ class ChannelService:
     # --- operations ---------------------------------------------------------------------------
 
     async def write(self, op: Operation[T]) -> T:
-        """Run `op` and raise its `NetworkError`, if any."""
+        """Run `op` whole or not at all; raises the `NetworkError` with which it refuses."""
 
-        def run(tx: Transaction) -> Any:
+        def run(tx: Transaction) -> T:
             self._set_clock(tx)
             try:
                 return op(tx)
             except NetworkError as exc:
-                # Returned, not raised: an exception would roll back the operations of others that
-                # share the store's transaction.
-                return Refused(exc)
+                if tx.wrote:
+                    # Nothing of it stays, but the store rolls back the whole batch and runs it
+                    # again, operation by operation: conditions belong before the first insert.
+                    self.late_refusals += 1
+                    _log.warning("an operation was refused after it had written: %s", exc)
+                raise
 
-        try:
-            result: Any = await self.store.write(run)
-        except RollbackRequired as exc:
-            raise exc.error from None
-        if type(result) is Refused:
-            raise result.error
-        return result  # type: ignore[no-any-return]  # what `op` gave
+        return await self.store.write(run)
 
     async def read(self, op: Operation[T]) -> T:
         """Run `op`, which only reads."""
@@ -130,7 +132,7 @@ class ChannelService:
         if lock is None:
             lock = self._locks[channel_id] = asyncio.Lock()
         async with lock:
-            cached = self._snapshots.get(channel_id)
+            cached = self.snapshots.get(channel_id)
             try:
                 result = await self.write_leased(lambda tx: op(tx, cached))
             except (asyncio.CancelledError, StoreError):
@@ -146,7 +148,7 @@ class ChannelService:
 
     async def snapshot(self, channel_id: str) -> ChannelSnapshot:
         """The channel as it is now; `NotFoundError` for an unknown id."""
-        cached = self._snapshots.get(channel_id)
+        cached = self.snapshots.get(channel_id)
         adapters = self._adapters
 
         def op(tx: Transaction) -> ChannelSnapshot:
@@ -154,20 +156,16 @@ class ChannelService:
 
         return await self.read(op)
 
-    def cached(self, channel_id: str) -> ChannelSnapshot | None:
-        """The cached snapshot of a channel."""
-        return self._snapshots.get(channel_id)
-
     def tell(self, change: Change) -> None:
         """Cache the new snapshot; deliver the envelopes and due turns of a durable change."""
         channel_id, snapshot = change.channel_id, change.snapshot
-        if snapshot.metadata.state.is_terminal:
-            self._snapshots.pop(channel_id, None)
+        if snapshot.metadata.state in TERMINAL_STATES:
+            self.snapshots.pop(channel_id, None)
             self._locks.pop(channel_id, None)
         else:
-            self._snapshots[channel_id] = snapshot
-            if len(self._snapshots) > _KEPT_CHANNELS:
-                oldest, _ = self._snapshots.popitem(last=False)
+            self.snapshots[channel_id] = snapshot
+            if len(self.snapshots) > _KEPT_CHANNELS:
+                oldest, _ = self.snapshots.popitem(last=False)
                 self._locks.pop(oldest, None)
         for envelope in change.envelopes:
             self._deliver(envelope, snapshot)
@@ -244,7 +242,7 @@ class ChannelService:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._snapshots.clear()
+        self.snapshots.clear()
 
     def _deliver(self, envelope: Envelope, snapshot: ChannelSnapshot) -> None:
         audience, sender_id = envelope.audience, envelope.sender_id

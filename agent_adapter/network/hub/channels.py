@@ -249,7 +249,7 @@ class Channels:
     async def _agreed(self, channel_id: str) -> ChannelSnapshot:
         """The channel once its invitations are answered; closed if they are not in time."""
         future = self._service.watch(channel_id)
-        current = self._service.cached(channel_id)
+        current = self._service.snapshots.get(channel_id)
         if current is None or current.metadata.state is not ChannelState.PENDING:
             future.cancel()
             return await self._service.snapshot(channel_id)
@@ -267,9 +267,9 @@ class Channels:
 
     async def _admitted(self, envelope: Envelope, sender: Identity, *, in_turn: bool) -> Envelope:
         service = self._service
-        snapshot = service.cached(envelope.channel_id) or await service.snapshot(
-            envelope.channel_id
-        )
+        snapshot = service.snapshots.get(envelope.channel_id)
+        if snapshot is None:
+            snapshot = await service.snapshot(envelope.channel_id)
         members = snapshot.metadata.participants
         ids = [item.agent_id for item in members if item.agent_id != sender.agent_id]
         others = self._identities.registered(ids)

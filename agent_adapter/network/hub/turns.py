@@ -97,7 +97,7 @@ class Turns:
             if row is None or row["paused"] or row["state"] != ChannelState.ACTIVE.value:
                 return None
             started = turn_queue.start(tx, turn_id)
-            cached = self._service.cached(row["channel_id"])
+            cached = self._service.snapshots.get(row["channel_id"])
             return None if started is None else _started(tx, started, row, self._context, cached)
 
         return await self._service.write_leased(op)

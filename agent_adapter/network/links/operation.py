@@ -1,4 +1,4 @@
-"""`Operation`: one thing that a client may ask of a hub, read from the method that declares it."""
+"""`HubOperation`: a request that a client may make, read from the method that declares it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Parameters(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-class Operation:
+class HubOperation:
     """A declared operation.
 
     Attributes:
@@ -106,13 +106,13 @@ def operation(*access: Access, repeatable: bool = False) -> Callable[[F], F]:
         raise TypeError("an operation states who may ask for it; ANYBODY is one answer")
 
     def declare(method: F) -> F:
-        setattr(method, _DECLARED, Operation(method, access, repeatable))
+        setattr(method, _DECLARED, HubOperation(method, access, repeatable))
         return method
 
     return declare
 
 
-def operations_of(declaring: type[Any]) -> dict[str, Operation]:
+def operations_of(declaring: type[Any]) -> dict[str, HubOperation]:
     """The operations that a class declares, by name."""
     found = (getattr(member, _DECLARED, None) for member in vars(declaring).values())
     return {item.name: item for item in found if item is not None}

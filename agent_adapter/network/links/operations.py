@@ -27,7 +27,7 @@ from agent_adapter.network.links.access import (
     own,
     own_parked,
 )
-from agent_adapter.network.links.operation import Operation, operation, operations_of
+from agent_adapter.network.links.operation import HubOperation, operation, operations_of
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import PendingTurn, Receiver, TurnRef
 
@@ -313,5 +313,5 @@ class LinkOperations(Protocol):
         ...
 
 
-OPERATIONS: Mapping[str, Operation] = operations_of(HubLike) | operations_of(LinkOperations)
+OPERATIONS: Mapping[str, HubOperation] = operations_of(HubLike) | operations_of(LinkOperations)
 """Every operation, by the name that a request gives as its `op`."""

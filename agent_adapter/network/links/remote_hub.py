@@ -16,7 +16,7 @@ from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.connection import Connection, Socket
 from agent_adapter.network.links.frames import Notify, TurnStart
 from agent_adapter.network.links.hosted_participant import HostedParticipant
-from agent_adapter.network.links.operation import Operation, operations_of, to_wire
+from agent_adapter.network.links.operation import HubOperation, operations_of, to_wire
 from agent_adapter.network.links.operations import OPERATIONS, HubLike
 from agent_adapter.network.links.wire import error_to_wire
 from agent_adapter.network.rules import Rule
@@ -38,7 +38,7 @@ class LossListener(Protocol):
         ...
 
 
-def _asked_over_the_connection(declared: Operation) -> Callable[..., Awaitable[Any]]:
+def _asked_over_the_connection(declared: HubOperation) -> Callable[..., Awaitable[Any]]:
     async def ask(self: RemoteHub, *args: Any, **kwargs: Any) -> Any:
         answer = await self.request(declared.name, declared.written(args, kwargs))
         return declared.result.validate_python(answer)

@@ -16,13 +16,14 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.flow.envelope import Envelope, visible_to
 from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.network.hub.admission import allows
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.operation import to_wire
 from agent_adapter.network.links.operations import OPERATIONS, PAGE
 from agent_adapter.network.links.remote_participant import FrameSink, RemoteParticipant, catch_up
 from agent_adapter.network.links.remote_participants import RemoteParticipants
 from agent_adapter.network.links.wire import failure_from_wire, hidden
-from agent_adapter.network.rules import Rule, allows
+from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store import taint
 

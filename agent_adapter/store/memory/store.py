@@ -52,6 +52,10 @@ class _MemoryTransaction:
         self.owner_id = owner_id
         self.key = key
 
+    @property
+    def wrote(self) -> int:
+        return len(self.undo)
+
     def get(self, table: str, *key: Any) -> Row | None:
         stored = self._tables[table]
         if len(key) != stored.key_width:
