@@ -144,6 +144,7 @@ async def test_a_plug_in_can_drive(monkeypatch: pytest.MonkeyPatch) -> None:
             """Beeps."""
             return Reply(f"beep: {turn.input_text}")
 
-    found = Plugins[Any](found={"robots": Robots()}, skipped={})
+    robots: Any = Robots()
+    found = Plugins(found={"robots": robots}, skipped={})
     monkeypatch.setattr(discovery, "_cache", found)
     assert (await _round(Robot())).body == "beep: [bob]: hello"
