@@ -165,7 +165,7 @@ def test_fork_asks_the_hub_that_runs(run: Run) -> None:
     server = threading.Thread(target=asyncio.run, args=(serve(),))
     server.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(120)
         at = next(e for e in told["log"] if e.event_type == "ag2.msg.text").envelope_id
         url = ("--store", "sqlite:///served.db")
         made = run("channels", "fork", told["channel"], "--at", at, *url, "--json")

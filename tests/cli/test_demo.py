@@ -72,7 +72,7 @@ def test_demo_serves_what_happened(run: Run) -> None:
         token = next(line.strip() for line in lines if line.startswith("aat_"))
         asked = Request(f"{lines[-1].split()[-1]}api/v1/runs")
         asked.add_header("Authorization", f"Bearer {token}")
-        with urlopen(asked, timeout=30) as answer:
+        with urlopen(asked, timeout=120) as answer:
             found = {each["run_id"] for each in json.load(answer)["runs"]}
         assert len(found - {"upkeep"}) == 2
     finally:

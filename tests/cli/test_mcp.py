@@ -109,14 +109,14 @@ async def _over_http(folder: Path) -> tuple[str, int | None]:
     )
     try:
         assert process.stderr is not None
-        line = (await asyncio.wait_for(process.stderr.readline(), 30)).decode()
+        line = (await asyncio.wait_for(process.stderr.readline(), 120)).decode()
         url = re.search(r"http://\S+", line)
         assert url, line
         async with Client(url[0]) as client:
             raw = await client.call_tool("order_status", {"order_id": "A1"})
     finally:
         process.send_signal(signal.SIGTERM)
-        await asyncio.wait_for(process.wait(), 20)
+        await asyncio.wait_for(process.wait(), 60)
     return json.dumps(raw.structured_content), process.returncode
 
 

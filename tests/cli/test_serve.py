@@ -40,7 +40,7 @@ def _serving(*args: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 def _status(port: int, path: str, **headers: str) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     connection.request(
         "GET", path, headers={name.replace("_", "-"): v for name, v in headers.items()}
     )
@@ -67,7 +67,7 @@ def test_without_a_token_it_says_how_to_make_one(run: Run) -> None:
         assert _status(port, "/approvals") == 303
         assert _status(port, "/sign-in") == 200
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=120)
     assert "agent-adapter tokens create NAME --role approver" in said
     assert process.returncode == 0
 

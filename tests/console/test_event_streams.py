@@ -42,7 +42,7 @@ class Stream:
 
     async def next(self) -> dict[str, Any]:
         """The data of the next event."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while "\n\n" not in self._text:
                 self._arrived.clear()
                 await self._arrived.wait()

@@ -112,7 +112,7 @@ async def turns(count: int = 5) -> None:
 
 
 async def until(claim: Callable[[], bool]) -> None:
-    """Return when `claim` holds; within two seconds."""
-    async with asyncio.timeout(2):
+    """Return when `claim` holds; within a minute."""
+    async with asyncio.timeout(60):
         while not claim():
             await asyncio.sleep(0.001)

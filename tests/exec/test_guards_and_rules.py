@@ -27,7 +27,7 @@ async def test_a35_a_sync_guard_that_hangs_blocks_its_call_and_no_other(
 
     class Hanging:
         def before(self, call: Any) -> None:
-            let_go.wait(10)
+            let_go.wait(60)
 
     registry = ToolRegistry()
     ran: list[int] = []

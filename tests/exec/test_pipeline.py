@@ -294,7 +294,7 @@ async def test_a_sync_tool_runs_in_a_thread_with_the_context(memory: Any) -> Non
 
 async def test_sync_tools_at_the_same_time_have_threads_of_their_own(memory: Any) -> None:
     """Two calls that wait for each other both get on, with one idle thread or none."""
-    meet = threading.Barrier(2, timeout=5)
+    meet = threading.Barrier(2, timeout=60)
 
     def wait() -> int:
         """Meets the other."""
@@ -315,7 +315,7 @@ async def test_a_pool_gives_every_waiting_job_a_thread() -> None:
     small = WorkerPool(4)
     await small.run(lambda: None)
     await until(lambda: small._idle == 1)
-    meet = threading.Barrier(2, timeout=5)
+    meet = threading.Barrier(2, timeout=60)
     assert sorted(await asyncio.gather(small.run(meet.wait), small.run(meet.wait))) == [0, 1]
 
 
@@ -354,16 +354,16 @@ async def test_a_sync_tool_that_timed_out_reports_late(store: Any) -> None:
 
     def slow() -> str:
         """Slow."""
-        gate.wait(5)
+        gate.wait(60)
         ended.set()
         return "done after all"
 
-    spec = ToolSpec.from_function(slow, timeout=0.02)
+    spec = ToolSpec.from_function(slow, timeout=0.5)
     with pytest.raises(ToolTimeout):
         await Executor(store=store).run_spec(spec, {}, in_run())
     assert await endings(store) == ["unknown"]
     gate.set()
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(60):
         while "late-outcome" not in await kinds(store):
             await asyncio.sleep(0.001)
     assert await endings(store) == ["unknown"]
@@ -375,11 +375,11 @@ async def test_a_late_report_to_a_closed_store_is_dropped(memory: Any) -> None:
 
     def slow() -> None:
         """Slow."""
-        gate.wait(5)
+        gate.wait(60)
         done.set()
 
     with pytest.raises(ToolTimeout):
-        await Executor(store=memory).run_spec(ToolSpec.from_function(slow, timeout=0.02), {})
+        await Executor(store=memory).run_spec(ToolSpec.from_function(slow, timeout=0.5), {})
     await memory.aclose()
     lost = pool.lost
     gate.set()
@@ -840,13 +840,13 @@ async def test_the_first_write_without_a_store_warns_once(
 
 
 def test_the_time_of_a_bare_call_is_small() -> None:
-    """A thousand bare calls take well under two seconds."""
+    """A thousand bare calls take well under two seconds of processor time."""
 
     async def main() -> float:
         executor, spec = Executor(), Till(effects="read").spec
-        begun = time.perf_counter()
+        begun = time.process_time()
         for _ in range(1000):
             await executor.run_spec(spec, ARGS)
-        return time.perf_counter() - begun
+        return time.process_time() - begun
 
     assert asyncio.run(main()) < 2

@@ -75,10 +75,10 @@ async def test_watchers_hear_of_a_doubt_and_of_a_late_end(memory: Any) -> None:
     registry = ToolRegistry()
     let_go, ended = threading.Event(), threading.Event()
 
-    @registry.tool(timeout=0.05)
+    @registry.tool(timeout=0.5)
     def slow(amount: int) -> int:
         """Wait until told."""
-        let_go.wait(10)
+        let_go.wait(60)
         return amount
 
     executor = Executor(registry, store=memory)
@@ -95,7 +95,7 @@ async def test_watchers_hear_of_a_doubt_and_of_a_late_end(memory: Any) -> None:
     with pytest.raises(ToolInDoubt, match="agent-adapter ledger resolve call_"):
         await executor.run("slow", {"amount": 1}, ctx=ToolContext(run_id="r"))
     let_go.set()
-    assert ended.wait(10)
+    assert ended.wait(60)
     assert [type(e) for e in heard if isinstance(e, CallInDoubt)] == [CallInDoubt]
 
 

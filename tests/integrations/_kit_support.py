@@ -340,7 +340,7 @@ class Outcome:
     raised: bool = False
 
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 """Seconds after which a call that ought to have ended counts as hanging."""
 
 

@@ -190,7 +190,7 @@ async def test_agent_answers_in_its_turn(client: HubClient) -> None:
     channel = await anna.open(type="consulting", target="bot")
     await channel.send("hello")
     answer = await anna.wait_for_channel_event(
-        channel_id=channel.channel_id, predicate=is_text, timeout=5
+        channel_id=channel.channel_id, predicate=is_text, timeout=60
     )
     assert answer.event_data["text"] == "heard hello"
 
@@ -334,7 +334,7 @@ async def test_waiting_looks_back(client: HubClient) -> None:
     await ben.send(channel.channel_id, "early")
     for _ in range(2):
         found = await anna.wait_for_channel_event(
-            channel_id=channel.channel_id, predicate=is_text, timeout=5
+            channel_id=channel.channel_id, predicate=is_text, timeout=60
         )
         assert found.event_data["text"] == "early"
 
@@ -344,7 +344,9 @@ async def test_waiters_do_not_steal_from_each_other(client: HubClient) -> None:
     anna, ben, channel = await talk(client)
     waiting = [
         asyncio.create_task(
-            anna.wait_for_channel_event(channel_id=channel.channel_id, predicate=is_text, timeout=5)
+            anna.wait_for_channel_event(
+                channel_id=channel.channel_id, predicate=is_text, timeout=60
+            )
         )
         for _ in range(2)
     ]
@@ -359,7 +361,7 @@ async def test_own_words_are_not_waited_for(client: HubClient) -> None:
     await channel.send("mine")
     await ben.send(channel.channel_id, "theirs")
     found = await anna.wait_for_channel_event(
-        channel_id=channel.channel_id, predicate=is_text, timeout=5
+        channel_id=channel.channel_id, predicate=is_text, timeout=60
     )
     assert found.event_data["text"] == "theirs"
 
@@ -401,7 +403,7 @@ async def test_strangers_wait_for_nothing(client: HubClient) -> None:
     cid = await person(client, "cid")
     with pytest.raises(NotFoundError):
         await cid.wait_for_channel_event(
-            channel_id=channel.channel_id, predicate=is_text, timeout=5
+            channel_id=channel.channel_id, predicate=is_text, timeout=60
         )
 
 
@@ -425,7 +427,7 @@ async def test_person_pulls_what_has_come(client: HubClient) -> None:
     _, ben, channel = await talk(client)
     await channel.send("one")
     await channel.send("two")
-    found = [await ben.next_envelope(predicate=is_text, timeout=5) for _ in range(2)]
+    found = [await ben.next_envelope(predicate=is_text, timeout=60) for _ in range(2)]
     assert [item.event_data["text"] for item in found] == ["one", "two"]
 
 
@@ -446,7 +448,7 @@ async def test_person_is_pushed_what_comes(client: HubClient) -> None:
     ben.on_envelope(broken)
     await channel.send("one")
     await channel.close()
-    await ben.next_envelope(predicate=is_closed, timeout=5)
+    await ben.next_envelope(predicate=is_closed, timeout=60)
     await asyncio.sleep(0)
     assert EV_TEXT in got
 
@@ -511,7 +513,7 @@ async def test_invitation_can_be_accepted_by_hand(client: HubClient) -> None:
     ben = await person(client, "ben", auto_ack_invites=False)
     opening = asyncio.create_task(anna.open(type="conversation", target="ben"))
     invite = await ben.next_envelope(
-        predicate=lambda e: e.event_type == EV_CHANNEL_INVITE, timeout=5
+        predicate=lambda e: e.event_type == EV_CHANNEL_INVITE, timeout=60
     )
     await ben.accept_invite(invite)
     assert (await opening).state == "active"
@@ -521,7 +523,7 @@ async def test_only_invitations_are_answered(client: HubClient) -> None:
     """Answering anything but an invitation is a mistake that is named."""
     _, ben, channel = await talk(client)
     await channel.send("come")
-    text = await ben.next_envelope(predicate=is_text, timeout=5)
+    text = await ben.next_envelope(predicate=is_text, timeout=60)
     with pytest.raises(ProtocolError, match="an invitation is"):
         await ben.accept_invite(text)
 
@@ -545,7 +547,7 @@ async def test_handler_takes_the_agent_s_place(client: HubClient) -> None:
     anna = await person(client, "anna")
     channel = await anna.open(type="consulting", target="bot")
     await channel.send("hello")
-    answer = await anna.next_envelope(predicate=is_text, timeout=5)
+    answer = await anna.next_envelope(predicate=is_text, timeout=60)
     assert (got, answer.event_data["text"]) == (["hello"], "by hand")
 
 
@@ -563,7 +565,7 @@ async def test_messages_out_of_a_turn_are_deeper(client: HubClient) -> None:
     anna, _ = await person(client, "anna"), await person(client, "ben")
     channel = await anna.open(type="consulting", target="bot")
     await channel.send("hello")
-    await anna.next_envelope(predicate=is_text, timeout=5)
+    await anna.next_envelope(predicate=is_text, timeout=60)
     assert depths == [1]
 
 
@@ -576,5 +578,5 @@ async def test_pending_turns_are_counted(client: HubClient) -> None:
     await channel.send("hello")
     assert [turn.state for turn in await client.pending_turns_for(bot.agent_id)] == ["due"]
     await agent(client, "bot")
-    answer = await anna.next_envelope(predicate=is_text, timeout=5)
+    answer = await anna.next_envelope(predicate=is_text, timeout=60)
     assert answer.event_data["text"] == "heard hello"

@@ -399,7 +399,7 @@ async def test_rule_29_a_message_reaches_its_audience_and_nobody_else() -> None:
         def told(envelope: Envelope) -> bool:
             return envelope.event_type == EV_TEXT
 
-        assert (await at.people["bob"].next_envelope(predicate=told, timeout=1)).event_data
+        assert (await at.people["bob"].next_envelope(predicate=told, timeout=60)).event_data
         with pytest.raises(TimeoutError):
             await at.people["eve"].next_envelope(predicate=told, timeout=0.01)
 

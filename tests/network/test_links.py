@@ -115,7 +115,7 @@ async def test_far_agent_takes_its_turn(here: HubClient, there: HubClient) -> No
     await there.register(echo, Passport(name="bot"), attach_plugin=False)
     channel = await anna.open(type="consulting", target="bot")
     await channel.send("hello")
-    answer = await anna.next_envelope(predicate=is_text, timeout=5)
+    answer = await anna.next_envelope(predicate=is_text, timeout=60)
     assert answer.event_data["text"] == "heard hello"
 
 
@@ -126,7 +126,7 @@ async def test_far_person_opens_a_channel(here: HubClient, there: HubClient) -> 
     channel = await anna.open(type="consulting", target="bot")
     await channel.send("hello")
     answer = await anna.wait_for_channel_event(
-        channel_id=channel.channel_id, predicate=is_text, timeout=5
+        channel_id=channel.channel_id, predicate=is_text, timeout=60
     )
     assert answer.event_data["text"] == "heard hello"
     assert (await channel.info()).close_reason == "consulting_complete"
@@ -148,7 +148,7 @@ async def test_workflow_across_the_wire(here: HubClient, there: HubClient) -> No
         knobs={"graph": graph.to_dict(), "context_vars": {"case": 7}},
     )
     await channel.send("please decide")
-    await anna.next_envelope(predicate=is_closed, timeout=5)
+    await anna.next_envelope(predicate=is_closed, timeout=60)
     state = await there.adapter_state(channel.channel_id)
     assert state == await here.adapter_state(channel.channel_id)
     assert state.context_vars == {"case": 7, "approved": True}
@@ -176,7 +176,7 @@ async def test_failing_far_agent_closes_the_channel(
     await there.register(broken, Passport(name="bot"), attach_plugin=False)
     channel = await anna.open(type="consulting", target="bot")
     await channel.send("hello")
-    closed = await anna.next_envelope(predicate=is_closed, timeout=5)
+    closed = await anna.next_envelope(predicate=is_closed, timeout=60)
     assert closed.event_data["reason"] == "turn_failed"
 
 
@@ -194,7 +194,7 @@ async def test_far_handler_takes_the_agent_s_place(here: HubClient, there: HubCl
     anna = await here.register_human(Passport(name="anna"))
     channel = await anna.open(type="consulting", target="bot")
     await channel.send("hello")
-    answer = await anna.next_envelope(predicate=is_text, timeout=5)
+    answer = await anna.next_envelope(predicate=is_text, timeout=60)
     assert answer.event_data["text"] == "by hand"
 
 
@@ -487,13 +487,13 @@ async def test_messages_are_caught_up_on(hub: Hub, here: HubClient) -> None:
         anna = await there.register_human(Passport(name="anna"))
         channel = await anna.open(type="conversation", target="ben")
         await ben.send(channel.channel_id, "one")
-        await anna.next_envelope(predicate=is_text, timeout=5)
+        await anna.next_envelope(predicate=is_text, timeout=60)
         wire.cut()
         for text in ("two", "three"):
             await ben.send(channel.channel_id, text)
         other = await ben.open(type="conversation", target="anna")
         await ben.send(other.channel_id, "four")
-        found = [await anna.next_envelope(predicate=is_text, timeout=10) for _ in range(3)]
+        found = [await anna.next_envelope(predicate=is_text, timeout=60) for _ in range(3)]
         assert [item.event_data["text"] for item in found] == ["two", "three", "four"]
         assert wire.connections == 2
 
@@ -543,7 +543,7 @@ async def test_round_goes_on_over_a_cut(hub: Hub, here: HubClient) -> None:
         await there.register(slow, Passport(name="bot"), attach_plugin=False)
         channel = await anna.open(type="consulting", target="bot")
         await channel.send("hello")
-        answer = await anna.next_envelope(predicate=is_text, timeout=10)
+        answer = await anna.next_envelope(predicate=is_text, timeout=60)
     assert (runs, answer.event_data["text"]) == ([1], "done")
 
 
@@ -559,7 +559,7 @@ async def test_turn_that_was_lost_on_the_wire_comes_again(hub: Hub, here: HubCli
         channel = await anna.open(type="consulting", target="bot")
         wire.cut()
         await channel.send("hello")
-        answer = await anna.next_envelope(predicate=is_text, timeout=10)
+        answer = await anna.next_envelope(predicate=is_text, timeout=60)
     assert answer.event_data["text"] == "heard hello"
 
 
@@ -584,7 +584,7 @@ async def test_round_of_a_process_that_is_gone_is_given_back(hub: Hub, here: Hub
             while hub.is_connected((await hub.get_agent("bot")).agent_id or ""):
                 await asyncio.sleep(0.01)
             await here.register(echo, Passport(name="bot"), attach_plugin=False)
-            answer = await anna.next_envelope(predicate=is_text, timeout=10)
+            answer = await anna.next_envelope(predicate=is_text, timeout=60)
     assert answer.event_data["text"] == "heard hello"
 
 
@@ -600,7 +600,7 @@ async def test_hub_that_is_gone_is_given_up(hub: Hub, caplog: pytest.LogCaptureF
         wire.closed = True
         wire.cut()
         with pytest.raises(NetworkError, match="is disconnected"):
-            await anna.next_envelope(timeout=10)
+            await anna.next_envelope(timeout=60)
         with pytest.raises(NetworkError, match="anna has lost its hub"):
             await anna.open(type="conversation", target="ben")
 
@@ -632,6 +632,6 @@ async def test_large_state_crosses_the_wire(here: HubClient, there: HubClient) -
         type="workflow", target="bot", knobs={"graph": graph.to_dict(), "context_vars": variables}
     )
     await channel.send("y" * 400_000)
-    await anna.next_envelope(predicate=is_closed, timeout=10)
+    await anna.next_envelope(predicate=is_closed, timeout=60)
     packet = (await here.read_wal(channel.channel_id))[-2]
     assert len(packet.event_data["body"]) > 400_000

@@ -81,7 +81,7 @@ class Shop:
 
 
 async def _waiting(store: Any) -> list[Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not (found := await aa.Inbox(store).list()):
             await asyncio.sleep(0.01)
     return found
@@ -123,7 +123,7 @@ async def test_a_denied_call_is_read_by_the_model(tmp_path: Path) -> None:
     [asked] = await _waiting(store)
     till = hub
     await aa.Inbox(store).deny(asked.id, reviewer="eve", reason="no")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not (rows := await store.read(lambda tx: tx.select("turns", {"attempt": 2}))):
             await asyncio.sleep(0.01)
     assert rows

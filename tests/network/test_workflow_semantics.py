@@ -422,7 +422,7 @@ async def test_point_08_waiting_looks_at_the_log_and_then_waits() -> None:
         await channel.send("go")
         await at.settle()
         assert await early == await user.wait_for_channel_event(**where)
-        pulled = await user.next_envelope(predicate=closed, timeout=5)
+        pulled = await user.next_envelope(predicate=closed, timeout=60)
         assert pulled.event_data["reason"] == "sequence_complete"
 
 

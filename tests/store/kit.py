@@ -40,7 +40,7 @@ async def run(check: Check, make: StoreFactory) -> None:
     clock = KitClock()
     store = make(clock)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await check(store, clock)
     finally:
         await store.aclose()

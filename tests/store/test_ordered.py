@@ -79,11 +79,11 @@ async def test_the_newest_of_many_alike_costs_as_the_newest_of_few() -> None:
 
     def newest(tx: Transaction) -> float:
         where = {"run_id": "r", "tool": "t", "digest": "d"}
-        begun = time.perf_counter()
+        begun = time.process_time()
         for _ in range(100):
             rows = tx.select("calls", where, order_by="n", descending=True, limit=1)
         assert rows[0]["n"] == 19_999
-        return time.perf_counter() - begun
+        return time.process_time() - begun
 
     await store.write(add)
     await store.read(newest)

@@ -55,7 +55,7 @@ def _go(folder: Path, processes: list[subprocess.Popen[str]]) -> None:
 
 
 def _output(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=180)
     assert process.returncode == 0, err
     assert err == ""
     return out.strip()
@@ -148,9 +148,9 @@ async def test_a_child_does_not_keep_its_dead_parent_alive(path: Path) -> None:
     try:
         assert await store.read(lambda tx: tx.is_live(owner_id)) is True
         process.send_signal(signal.SIGKILL)
-        process.wait(timeout=30)
+        process.wait(timeout=120)
         assert await store.read(lambda tx: tx.is_live(owner_id)) is False
     finally:
         os.kill(int(child), signal.SIGKILL)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
         await store.aclose()

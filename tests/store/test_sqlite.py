@@ -35,7 +35,7 @@ class _Gate:
 
     def __call__(self, tx: Transaction) -> None:
         self.entered.set()
-        assert self.open.wait(20)
+        assert self.open.wait(60)
 
 
 async def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
