@@ -13,7 +13,7 @@ class ToolContext:
         call_id: the framework's id of this call; one is made where there is none.
         run_id: the run the call belongs to; a fresh one per call where none is given.
         thread_id: the conversation, which may outlive the run.
-        extras: whatever else an integration knows, native ids among them.
+        extras: further facts from the integration, such as native ids.
         approval: a one-use token, or a decision that an integration's `bind_context` put here.
         attempt: 1, or higher when a whole run is run again.
         parent_call_id: the call whose tool started this one.
@@ -83,11 +83,11 @@ class ToolContext:
         self._sink: Callable[[Any, ToolContext], None] | None = None
 
     def send_events_to(self, sink: Callable[[Any, ToolContext], None]) -> None:
-        """Hand what the tool emits to `sink`; set by the executor where somebody watches."""
+        """Pass what the tool emits to `sink`; the executor sets it if there are subscribers."""
         self._sink = sink
 
     def emit(self, event: Any) -> None:
-        """Hand `event` to whoever watches the executor; dropped when nobody does."""
+        """Pass `event` to the executor's subscribers; dropped if there are none."""
         if self._sink is not None:
             self._sink(event, self)
 

@@ -11,7 +11,7 @@
     │   ├── ToolInDoubt      *   a write may or may not have happened: a person decides
     │   ├── ToolInFlight     *   another live process is running this call
     │   └── ToolBusy         *   no worker thread is free
-    ├── ApprovalDenied       *   a person, a rule or the absence of both said no
+    ├── ApprovalDenied       *   a person or a rule denied the call, or there is neither
     │   └── ApprovalExpired  *   the decision or its use came too late
     ├── ApprovalPending          a person has not decided yet
     ├── GuardrailBlocked     *   a guard stopped the call or withheld its result
@@ -21,7 +21,7 @@
     │   ├── ProtocolError        a message or channel breaks the channel's rules: nothing written
     │   │   └── StaleTurn        an answer came for a turn that has passed
     │   ├── AccessDeniedError    a rule does not permit it: nothing written
-    │   ├── AuthError            whoever connects is not who they say
+    │   ├── AuthError            a connection could not prove its identity
     │   ├── InboxFull            a receiver has too much waiting: nothing written
     │   ├── NotFoundError        no such participant, channel or task
     │   └── WorkflowGraphError   a transition graph cannot be built, loaded or evaluated
@@ -145,7 +145,7 @@ class ToolBusy(ToolError):
 
 
 class ApprovalDenied(AgentAdapterError):
-    """The call may not run: a person, a rule or the absence of both said no."""
+    """The call may not run: a person or a rule denied the call, or there is neither."""
 
     kind = "approval-denied"
 
@@ -224,7 +224,7 @@ class AccessDeniedError(NetworkError):
 
 
 class AuthError(NetworkError):
-    """Whoever connects is not who they say, or may not go by that name."""
+    """A connection could not prove its identity, or may not use that name."""
 
     kind = "auth-error"
 

@@ -1,4 +1,4 @@
-"""What an executor reports to whoever watches it."""
+"""Events that an executor reports to its subscribers."""
 
 from __future__ import annotations
 

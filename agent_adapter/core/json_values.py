@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, RootModel, Secret, SecretBytes, SecretStr
 
 SecretWriter = Callable[["SecretStr | SecretBytes | Secret[Any]"], Any]
-"""What stands in the place of a Pydantic secret."""
+"""Replaces a Pydantic secret."""
 
 _JSON = (str, int, float, bool, type(None))
 
@@ -30,7 +30,7 @@ def needs_rewriting(value: Any) -> bool:
 
 
 def in_clear(value: SecretStr | SecretBytes | Secret[Any]) -> Any:
-    """What a Pydantic secret hides."""
+    """The value of a Pydantic secret."""
     return json_ready(value.get_secret_value())
 
 

@@ -62,14 +62,14 @@ def built_in_names(package: str) -> frozenset[str]:
 
 
 def _order(entry: EntryPoint, package: str) -> tuple[bool, str, str, str]:
-    """Our own first, then by distribution and value: the first of two is always the same."""
+    """Built-in entries first, then by distribution and value: a stable order."""
     return (not _is_ours(entry, package), _distribution(entry), entry.value, entry.name)
 
 
 def _check_name(entry: EntryPoint, taken: dict[str, T], package: str, noun: str) -> None:
     if entry.name in taken:
         raise UnusablePlugin("its name is already taken")
-    # A built-in may be absent from the metadata; its name is still not to be had.
+    # A built-in may be absent from the metadata; its name stays reserved.
     if not _is_ours(entry, package) and entry.name.replace("-", "_") in built_in_names(package):
         raise UnusablePlugin(f"its name belongs to a built-in {noun}")
 

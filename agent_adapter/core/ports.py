@@ -20,7 +20,7 @@ NewId = Callable[[str], str]
 
 @runtime_checkable
 class ApprovalPort(Protocol):
-    """Whoever decides about a call that a person must see."""
+    """Decides about calls that a person must see."""
 
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
         """Approved, denied or pending; an exception counts as denied."""
@@ -38,7 +38,7 @@ class HookCall(Protocol):
 class PreparedCall(Protocol):
     """A call that was validated and guarded; `arguments` is a copy of what runs.
 
-    `asked` says why a person must see it; it is empty if nobody must.
+    `asked` says why a person must see it; it is empty if no one must.
     """
 
     @property

@@ -77,7 +77,7 @@ class ApprovalDecision:
 
     @classmethod
     def pending(cls, record_id: str, *, expires_at: float | None = None) -> ApprovalDecision:
-        """Nobody has decided yet; the record waits in a store."""
+        """No decision yet; the record waits in a store."""
         return cls(verdict="pending", record_id=record_id, expires_at=expires_at)
 
     @property

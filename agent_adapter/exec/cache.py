@@ -20,9 +20,9 @@ from agent_adapter.store.base import Row, Transaction
 async def shared(call: Call, policy: CachePolicy, execute: Callable[[], Awaitable[Any]]) -> Any:
     """The cached value, the value of an identical call in flight, or what `execute` gives.
 
-    Everybody gets a copy of their own. Failures, and values that cannot be copied, are the leader's
-    alone: whoever waited tries for itself. A caller that is cancelled leaves the execution to the
-    others.
+    Each caller gets its own copy. Failures, and values that cannot be copied, go to the first
+    caller only: the others execute the call themselves. A caller that is cancelled leaves the
+    execution to the others.
     """
     key = _key(call, policy)
     # A task belongs to its event loop: another thread's loop executes for itself.
@@ -88,7 +88,7 @@ def _handed_out(call: Call, tag: str, data: bytes) -> Any:
 
 
 def _key(call: Call, policy: CachePolicy) -> str:
-    """Over tool, arguments, tenant, principal and scope: never joined text."""
+    """A digest over tool, arguments, tenant, principal and scope; joined text could collide."""
     scope = {"run": call.run_id, "thread": call.ctx.thread_id or call.run_id, "global": None}
     parts = [call.spec.fingerprint, call.digest, call.ctx.tenant, call.ctx.principal]
     return digest([*parts, policy.scope, scope[policy.scope]])

@@ -131,7 +131,7 @@ class Call:
         return self.scope
 
     def place(self, call: Call) -> None:
-        """Give a call that this one's tool makes the run that is named after this one."""
+        """Place a call made by this call's tool: in the run named after this call."""
         ctx = call.ctx
         if ctx.run_id is not None:
             ctx.extras.setdefault("native_run_id", ctx.run_id)
@@ -283,7 +283,7 @@ class Call:
             raise ToolArgsInvalid(self.spec.name, [f"(arguments): {exc}"]) from None
 
     def _refuse_unstable(self) -> None:
-        """Refuse arguments that read back as others: an answer to them would bind nothing."""
+        """Refuse arguments that change when they are read back: no decision could bind them."""
         if self.spec.secrets:
             return
         again = self.spec.validate(from_json(self.spec.dump(self.bound)))

@@ -1,4 +1,4 @@
-"""The runner that an integration uses when it is given none."""
+"""The runner of integrations that are given none."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ class Executor:
     """Runs calls: validated, guarded, approved, within limits, at most once, recorded.
 
     `registry` names the tools for `run` and `resume`; `run_spec` takes any tool. `approval` decides
-    about calls that a person must see; without it they are denied. Without a `store` nothing
-    survives the process, and the first write warns. `limits` hold for every run. `hooks` are
+    about calls that a person must see; without it they are denied. Without a `store` everything is
+    kept in memory, and the first write logs a warning. `limits` apply to every run. `hooks` are
     objects with `before(call)` and `after(call, result)` (`agent_adapter.core.ports.Hook`).
     """
 
@@ -103,7 +103,7 @@ class Executor:
         """The tool's value, or one of the errors of `agent_adapter.core.errors`.
 
         The value is handed out when its outcome is durable. Cancellation and every other
-        `BaseException` pass through, after the ledger has been told.
+        `BaseException` pass through, after they are recorded in the ledger.
         """
         if ctx is None:
             ctx = ToolContext()
@@ -128,7 +128,7 @@ class Executor:
     ) -> Call:
         """Validate, guard and ask the confirm rule: once, for a gate that asks before it runs.
 
-        `asked` says why a person must see the call; it is empty if nobody must. Hand the call to
+        `asked` says why a person must see the call; it is empty if no one must. Pass the call to
         `issue` next.
         """
         around = current_scope.get()
@@ -152,7 +152,7 @@ class Executor:
         return await grant(prepared, port, self.tokens, edits_allowed=edits_allowed)
 
     async def resume(self, record_id: str, *, tenant: str = "") -> Any:
-        """Run the call of an approved record itself, exactly as it was bound; once.
+        """Run the call of an approved record itself, exactly as it was bound, once.
 
         Raises `ApprovalPending`, `ApprovalDenied` or `ApprovalExpired` as the record stands. A call
         that ran already gives its recorded outcome.
@@ -220,7 +220,7 @@ class Executor:
         return self.registry.get(name)
 
     def _refused(self, call: Call, error: AgentAdapterError) -> None:
-        """Mark the error as this call's; one stopped before its function leaves a trace."""
+        """Note which call the error belongs to; record a call that was refused before it ran."""
         if isinstance(error, ToolError) and error.raised_in is None:
             error.raised_in = call.spec.name
         notice(error)
@@ -237,7 +237,7 @@ class Executor:
 
 
 def _granted(call: Call, prepared: Call) -> Call:
-    """The prepared call of a gate's token, if this is the very call that it was given for."""
+    """The prepared call of a gate's token, if the token was issued for this same call."""
     if not prepared.is_same(call):
         prepared.release()
         return call

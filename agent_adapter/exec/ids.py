@@ -16,7 +16,7 @@ def new_id(kind: str) -> str:
 
 
 def new_secret_id(kind: str) -> str:
-    """`kind_…` that nobody can guess: 128 random bits."""
+    """`kind_…`, unguessable: 128 random bits."""
     return f"{kind}_{secrets.token_hex(16)}"
 
 

@@ -71,7 +71,7 @@ class InFlightCalls:
         return max(self._claimed.get((run_id, tool, digest), ()), default=0)
 
     def spend(self, call: Claimant) -> None:
-        """Use up the claim before the store knows of it, so that no other call gets the same."""
+        """Use up the claimed ordinal before the call is recorded, so that no other call gets it."""
         if call.claim is None:
             return
         same, n = call.claim
@@ -106,7 +106,7 @@ class InFlightCalls:
         self._running[call_key] = Future()
 
     def leave(self, call_key: str | None) -> None:
-        """The call has ended; wake whoever waits for it."""
+        """Note that the call has ended, and wake every waiter."""
         done = self._running.pop(call_key, None) if call_key is not None else None
         if done is not None:
             done.set_result(None)

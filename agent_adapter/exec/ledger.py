@@ -88,7 +88,7 @@ async def verify(
 
 
 async def anchors(store: Store) -> dict[str, Anchor]:
-    """The head of every chain, to be kept where whoever can write the store cannot."""
+    """The head of every chain, to be kept outside the store."""
     await store.flush()
     rows = await store.read(lambda tx: tx.select("chain_heads", order_by="run_id"))
     return {row["run_id"]: (row["seq"], row["hash"].hex()) for row in rows}
@@ -114,7 +114,7 @@ async def entries(
 
 
 async def in_doubt(store: Store, tenant: str | None = None) -> list[Row]:
-    """Every write that a person has to look at, oldest first."""
+    """Every write with unknown outcome, oldest first."""
     await store.flush()
     return await store.read(lambda tx: doubt.in_doubt(tx, tenant))
 
@@ -128,9 +128,9 @@ async def resolve(
     result: Any = None,
     reason: str | None = None,
 ) -> Row:
-    """Record a person's word on a write in doubt; `result` is what the tool is taken to have given.
+    """Record a person's decision on a write with unknown outcome; `result` is the value to replay.
 
-    A write that did not happen may run again; one that did is answered from the record.
+    A write that did not happen may run again; one that did is replayed.
     """
     encoded = ("tagged", to_json(tagged(result))) if happened else None
     row = await store.write(
@@ -239,7 +239,7 @@ class _Chain:
         }
 
     def _check_payloads(self) -> None:
-        """What lies under an id is what the newest entry that names it says."""
+        """Each payload has the digest of the newest entry that names it."""
         moved = self._moved()
         ids = [id for id in self.named if id.rpartition(".")[0] not in moved]
         for id, kept in self._kept(ids):

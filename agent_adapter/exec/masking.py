@@ -1,4 +1,4 @@
-"""Secrets in arguments that were shown masked and come back changed by somebody else."""
+"""Put secrets back into arguments that were shown masked and came back edited."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ABSENT = object()
 
 
 def unmasked(call: Call, changed: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`changed` with the call's own secrets wherever their masks were left standing."""
+    """`changed` with the call's secrets in place of their unchanged masks."""
     shown = call.arguments
     if not has_mask(shown):
         return changed

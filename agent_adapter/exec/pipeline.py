@@ -25,9 +25,9 @@ from agent_adapter.exec.replay import Recorded
 log = logging.getLogger(__name__)
 
 _WHY_AGAIN = {
-    "unknown": "the same call ended before and nobody knows whether it happened",
+    "unknown": "the same call ended before with unknown outcome",
     "repeats": "an earlier call with the same arguments may have happened",
-    "diverges": "this attempt goes another way than the one before, whose writes stand",
+    "diverges": "this attempt diverges from an earlier one, whose writes stay in effect",
 }
 
 
@@ -170,7 +170,7 @@ async def _guarded(call: Call, value: Any) -> Any:
 
 
 def _replayed(call: Call, found: Recorded) -> Any:
-    """The recorded value; subscribers and the run scope are told."""
+    """The recorded value; subscribers and the run scope are notified."""
     key, scope = found.row["call_key"], call.scope
     ids = (call.spec.name, call.ctx.call_id, call.run_id, key)
     call.runtime.events.emit(CallReplayed(*ids))

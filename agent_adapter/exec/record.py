@@ -58,7 +58,7 @@ async def begin(call: Call) -> Begun:
 
 
 def _abandon(tx: Transaction, begun: list[Begun], intent: Intent) -> None:
-    """Take back an intent whose caller had gone before it knew of it."""
+    """Abort an intent whose caller was cancelled before it learned of it."""
     if not begun or begun[0].state != "started":
         return
     row = tx.get("calls", begun[0].call_key)
@@ -135,7 +135,7 @@ async def end(call: Call, outcome: Outcome, value: Any = None) -> None:
 
 
 def post_end(call: Call, outcome: Outcome) -> None:
-    """Queue the outcome: the caller is being cancelled, and waiting would hold that up."""
+    """Queue the outcome: the caller is being cancelled, so waiting would delay that."""
     if not _post(call, partial(end_call, outcome=outcome)):
         call.runtime.in_flight.lose(outcome)
 

@@ -144,7 +144,7 @@ async def _ended_here(call: Call, call_key: str) -> Row:
 def doubt(spec: ToolSpec, row: Row) -> ToolInDoubt:
     """The error for a write with unknown outcome."""
     return ToolInDoubt(
-        f"{spec.name} was begun before and nobody knows whether it happened: it is not repeated; "
+        f"{spec.name} was begun before and its outcome is unknown: it is not repeated; "
         f"see what it did, then run `agent-adapter ledger resolve {row['call_key']}`",
         call_key=row["call_key"],
     )

@@ -108,7 +108,7 @@ def _failed(call: Call, exc: BaseException | None) -> ToolFailed:
 
 
 def names_only(call: Call, error: ToolError) -> bool:
-    """Whether the error's text is this library's own, and nothing that the tool said."""
+    """Whether the error's text comes from this library and not from the tool."""
     return isinstance(error, ToolFailed) and str(error) == str(_failed(call, error.__cause__))
 
 

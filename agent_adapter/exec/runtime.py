@@ -49,7 +49,7 @@ class Runtime:
     """The parts of one executor that its calls use.
 
     `asking` are the open questions by binding, `flights` the shared executions of cached reads.
-    `store_undecided` says that nobody chose the store.
+    `store_undecided` is true if no store was given.
     """
 
     __slots__ = (
@@ -97,7 +97,7 @@ class Runtime:
         return plan
 
     def warn_of_memory(self) -> None:
-        """Log once that nobody chose a store, and what that means for writes."""
+        """Warn once that no store was given, and what that means for writes."""
         self.store_undecided = False
         log.warning(
             "this Executor keeps its ledger in memory: a crash forgets which writes ran; "

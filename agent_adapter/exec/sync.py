@@ -1,4 +1,4 @@
-"""The short face: one call of a decorated function through the default executor."""
+"""Shorthand: one call of a decorated function through the default executor."""
 
 from __future__ import annotations
 

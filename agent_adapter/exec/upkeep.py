@@ -1,4 +1,4 @@
-"""What an operator does to a store: stop its writes or a run, prune it, copy it."""
+"""Operations for administrators: stop writes or a run, prune a store, copy it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def stop_writes(store: Store, *, by: str, reason: str = "") -> None:
 
 
 async def allow_writes(store: Store, *, by: str) -> bool:
-    """Let writes run again; whether they had been stopped."""
+    """Let writes run again; returns whether they were stopped."""
     return await store.write(lambda tx: switch.allow_writes(tx, by=by))
 
 
@@ -33,9 +33,9 @@ async def stopped(store: Store) -> str | None:
 
 
 async def cancel_run(store: Store, run_id: str, *, by: str, reason: str = "") -> None:
-    """Let no write of the run, or of runs its tools start, begin any more, in every process.
+    """Stop new writes of the run, and of the runs that its tools start, in every process.
 
-    Where a run has limits that goes for its reads, too. What is under way goes on to its end.
+    If the run has limits, its reads stop as well. Calls under way continue.
     """
     await store.flush()
     known = await store.write(lambda tx: switch.cancel_run(tx, run_id, by=by, reason=reason))

@@ -155,7 +155,7 @@ def _sticky_context(subject: Subject) -> Iterator[Finding]:
 
 
 def _lasting(when: TransitionCondition) -> bool:
-    """Whether the condition, once true, is true on the next turn whoever speaks."""
+    """Whether the condition, once true, is true on the next turn, no matter who speaks."""
     parts = list(atoms(when))
     lasting = (ContextEquals, ContextMatches, TurnCountAtLeast, Always)
     context = any(isinstance(part, (ContextEquals, ContextMatches)) for part in parts)

@@ -24,7 +24,7 @@ _Resolve = Callable[[WorkflowState, Envelope], TransitionDecision]
 
 
 class CompiledGraph:
-    """A graph ready to decide turns; nobody changes it.
+    """A graph ready to decide turns; it is never changed.
 
     Attributes:
         graph: a copy of the graph; not to be changed.

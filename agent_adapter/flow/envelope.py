@@ -130,7 +130,7 @@ def visible_to(envelope: Envelope, participant_id: str) -> bool:
 def envelope_problems(envelope: Envelope) -> list[str]:
     """What is malformed in the event data of a packet or context change, one line each.
 
-    `fold` takes such parts as absent; whoever accepts envelopes refuses them first.
+    `fold` treats such parts as absent; admission refuses them first.
     """
     data = envelope.event_data
     if envelope.event_type == EV_CONTEXT_SET:

@@ -39,7 +39,7 @@ class ChannelFacts:
     Attributes:
         participants: their ids, in the channel's order.
         names: the name of each id.
-        opener: the id of whoever opens the channel and sends first.
+        opener: the id of the participant that opens the channel and sends first.
         people: ids of those who are no agents: no model is left out when they speak first.
         privileged: ids of participants that not everybody may call upon.
         context_acl: key patterns, and the names that may change such keys.

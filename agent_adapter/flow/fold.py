@@ -19,7 +19,7 @@ def fold(
     """The state after `envelope`; `state` itself stays as it is.
 
     `graph` saves looking up the compiled form of `state.graph_data`. A part that did not change is
-    shared between the two states; whoever hands a state out to be changed copies it first.
+    shared between the two states; copy a state before handing it out to be changed.
     `WorkflowGraphError` names an own condition or target that raised.
     """
     if envelope.event_type == EV_CONTEXT_SET:

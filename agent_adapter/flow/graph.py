@@ -177,7 +177,7 @@ class TransitionGraph:
     def round_robin(
         cls, participants: Sequence[str], *, max_turns: int | None = None
     ) -> TransitionGraph:
-        """Turn by turn in the channel's order, for ever or until `max_turns`."""
+        """Turn by turn in the channel's order, without end or until `max_turns`."""
         ids = _checked_ids(participants, "round_robin")
         return cls(
             initial_speaker=ids[0],

@@ -25,7 +25,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrow:
-    """From one node to another; `dashed` where no rule of its own leads there."""
+    """From one node to another; `dashed` if no rule of the source leads there."""
 
     source: str
     target: str

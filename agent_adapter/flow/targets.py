@@ -76,7 +76,7 @@ class StayTarget:
 
 @dataclass(slots=True)
 class RevertToInitiatorTarget:
-    """Whoever opened the channel."""
+    """The opener of the channel."""
 
     name: ClassVar[str] = "revert_to_initiator"
 
@@ -87,7 +87,7 @@ class RevertToInitiatorTarget:
 
 @dataclass(slots=True)
 class TerminateTarget:
-    """Nobody: the channel closes with `reason`."""
+    """No one: the channel closes with `reason`."""
 
     reason: str = "after_work"
     name: ClassVar[str] = "terminate"

@@ -21,7 +21,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class CostProfile:
-    """What a participant costs, for whoever chooses among several; nothing enforces it."""
+    """What a participant costs, as a hint for callers that choose among several; not enforced."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 

@@ -17,7 +17,7 @@ __all__ = ["ChannelInject", "ChannelStateInject"]
 def _ag2_field(key: str) -> Any:
     """What AG2's tools read a parameter's value with: from the turn's dependencies, else `None`.
 
-    AG2's own class for it is not used, since importing AG2 takes seconds, and whoever only takes
+    AG2's own class for it is not used, since importing AG2 takes seconds, and code that only takes
     the marker may not need it.
     """
     from fast_depends.library import CustomField

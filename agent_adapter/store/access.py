@@ -17,7 +17,7 @@ from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.switch import UPKEEP
 
 ROLES = ("viewer", "approver", "admin")
-"""Each may do what those before it may: look; decide; change who and what there is."""
+"""Each role includes the ones before it: read; decide; administer."""
 
 IDLE_SECONDS = 30 * 60.0
 """A session that is not used for so long ends."""
@@ -52,7 +52,7 @@ def new_secret(prefix: str = "aat") -> str:
 def create_token(
     tx: Transaction, name: str, role: str, secret: str, *, by: str = ""
 ) -> Row | Refusal:
-    """Let whoever has `secret` sign in as `name` with `role`; the row, without the secret.
+    """Let the holder of `secret` sign in as `name` with `role`; the row, without the secret.
 
     A name belongs to one token at a time: it is what decisions are attributed to.
     """

@@ -50,7 +50,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Take:
-    """The one use of an approved record, and what it must have been given for.
+    """The one use of an approved record, and what the approval must be bound to.
 
     With a `signature`, the record must bear exactly this one, and the edits that it was given for.
     """
@@ -76,7 +76,7 @@ class Seen:
 class Refusal:
     """Why a record was not filed, decided or taken; `state` is the record's, if there is one.
 
-    `stale` says that the record is not any more what the reviewer saw.
+    `stale` means that the record has changed since the reviewer saw it.
     """
 
     reason: str
@@ -91,7 +91,7 @@ def get(tx: Transaction, id: str, tenant: str = "") -> Row | None:
 
 
 def version_of(row: Row) -> str:
-    """A mark of the record as it stands: another one as soon as anything about it changes."""
+    """The record's version: it changes whenever anything about the record changes."""
     names = sorted(set(row) - {"state"})
     text = json.dumps([row["state"], *(row[name] for name in names)], default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -140,7 +140,7 @@ def decide(
     the decision is refused if the record has changed since the reviewer saw it.
     """
     if not reviewer.strip():
-        return Refusal(reason="whoever decides needs a name")
+        return Refusal(reason="a decision needs the name of its reviewer")
     row = get(tx, id, tenant)
     if row is None:
         return Refusal(reason=f"no approval {id}")
@@ -209,7 +209,7 @@ def _cannot_decide(row: Row, reviewer: str, signature: str | None) -> Refusal | 
 
 
 def _is_one_of(reviewer: str, people: tuple[str | None, ...]) -> bool:
-    """Whether the reviewer is one of them, however it is known who they are (`token:kim`)."""
+    """Whether the reviewer is one of them, with or without a prefix (`token:kim`)."""
     bare = reviewer.partition(":")[2] or reviewer
     return any(person is not None and person in (reviewer, bare) for person in people)
 

@@ -27,7 +27,7 @@ def begin_call(
     reserve: Reserve | None = None,
     fence: Operation[str | None] | None = None,
 ) -> Begun:
-    """Begin the call, or say in one value why it does not begin; then nothing was written."""
+    """Begin the call, or return why it does not begin; then nothing was written."""
     stop = _stop(tx, intent, fence)
     if stop is not None:
         return stop
@@ -58,7 +58,7 @@ def begin_call(
 
 
 def end_call(tx: Transaction, outcome: Outcome) -> bool:
-    """Record how a call ended; `False` if its row is no longer this process's to end.
+    """Record how a call ended; `False` if this process no longer owns its row.
 
     Then the outcome is kept as evidence, and nothing else changes.
     """

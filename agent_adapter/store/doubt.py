@@ -11,7 +11,7 @@ from agent_adapter.store.calls import tagged_result
 
 
 def in_doubt(tx: Transaction, tenant: str | None = None) -> list[Row]:
-    """Every write that a person has to look at: begun by a dead process, or ended `unknown`."""
+    """Every write with unknown outcome: begun by a process that died, or ended `unknown`."""
     of_tenant = {} if tenant is None else {"tenant": tenant}
     lost = tx.select(
         "calls", of_tenant | {"state": "open", "effects": "write"}, order_by="started_at"

@@ -1,7 +1,7 @@
 """Keeps stores usable across `os.fork`: pause before it, restart in the child.
 
 A fork copies memory but only the calling thread. A lock that another thread holds stays locked in
-the child for ever, and SQLite forbids using a connection, or even closing it, across a fork.
+the child forever, and SQLite forbids using a connection, or even closing it, across a fork.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def watch_forks(store: Forkable) -> None:
 
 
 def take_all(locks: Iterable[Lock]) -> list[Lock]:
-    """The locks that could be taken within 5 s each; a fork does not wait for ever."""
+    """The locks that could be taken within 5 s each; a fork does not wait forever."""
     return [lock for lock in locks if lock.acquire(timeout=_WAIT_SECONDS)]
 
 

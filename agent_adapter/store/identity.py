@@ -1,4 +1,4 @@
-"""Which call a call is: new, or one that was begun before.
+"""Tells whether a call is new or was begun before.
 
 A call has one identity from its first attempt on: `call_key`, a hash of the run, the tool, the
 digest of the arguments as given, and `n`, its ordinal among equal calls of the run.
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _NOT_AN_END = ("cancelled", "approval-pending", "tool-in-flight", "tool-busy")
-"""Errors after which a repeatable call is run again, and not answered with them for ever."""
+"""Errors after which a repeatable call is run again, instead of being answered with them."""
 
 
 def call_key_of(run_id: str, tool: str, digest: str, n: int) -> str:
@@ -41,7 +41,7 @@ def once_key_of(tenant: str, tool: str, once_key: str) -> str:
 
 
 def look_up(tx: Transaction, intent: Intent) -> Begun:
-    """What `begin_call` would find, without writing: the earlier call, or the next free `n`.
+    """What `begin_call` would find, without writing: the earlier call, or the next free ordinal.
 
     With the latter, `rows` are the earlier writes that a person must see first.
     """
@@ -92,7 +92,7 @@ def _first(tx: Transaction, where: Row) -> Row | None:
 
 
 def found_as(tx: Transaction, row: Row) -> Found:
-    """What the row of an earlier call says to one that is the same call."""
+    """What the row of an earlier call means for the same call."""
     write = row["effects"] == "write"
     if row["state"] == "open":
         if row["owner_id"] == tx.owner_id:
@@ -120,7 +120,7 @@ def in_the_way(tx: Transaction, intent: Intent, last: int) -> Begun | None:
 
 
 def _repeats(tx: Transaction, intent: Intent) -> Begun | None:
-    """Earlier writes of the same tool and arguments in the run whose effect nobody knows."""
+    """Earlier writes of the same tool and arguments in the run with unknown outcome."""
     same = {"run_id": intent.run_id, "tool": intent.tool, "digest": intent.digest}
     rows = tx.select("calls", same | {"ending": "unknown"}, limit=20)
     rows += [

@@ -1,4 +1,4 @@
-"""What the store is told about a call, and what it answers.
+"""The records that pass between a call and the store.
 
 Not frozen, since a frozen dataclass costs eight times as much to make and every call makes three;
 nobody changes them.

@@ -22,7 +22,7 @@ def chain_hash(previous: bytes, body: bytes) -> bytes:
 
 
 def head_mac(key: bytes, run_id: str, seq: int, link: bytes) -> bytes:
-    """What only the holder of the store's key can write about the newest link."""
+    """The seal of the newest link, which needs the store's key."""
     return hmac.digest(key, f"{run_id}\x00{seq}\x00".encode() + link, "sha256")
 
 
@@ -37,7 +37,7 @@ def append(
     """Add one entry to the run's chain and move its head.
 
     A chain whose head is not what the store's key sealed goes on without a seal: nothing is lost,
-    and `verify` reports it for ever.
+    and `verify` reports it from then on.
     """
     head = tx.memo.get(run_id) or _head(tx, run_id)
     moved, added = _add(tx, run_id, head, kind, call_key, facts)
@@ -61,7 +61,7 @@ def _head(tx: Transaction, run_id: str) -> Row:
 
 
 def _end_of_entries(tx: Transaction, run_id: str) -> Row:
-    """Where the entries end when the head says otherwise: somebody has changed one of them."""
+    """Where the entries end if the head disagrees: one of them was changed."""
     (last,) = tx.select("ledger", {"run_id": run_id}, order_by="seq", descending=True, limit=1)
     return {"seq": last["seq"], "hash": last["hash"], "mac": b""}
 

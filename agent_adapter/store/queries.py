@@ -137,7 +137,7 @@ def call_rows(
 
 
 def call_report(tx: Transaction, call_key: str, tenant: str) -> CallReport | None:
-    """All about one call, unless it does not exist or belongs to another tenant."""
+    """One call in full, unless it does not exist or belongs to another tenant."""
     row = call_row(tx, call_key, tenant)
     if row is None:
         return None
@@ -281,7 +281,7 @@ def graph(tx: Transaction, graph_hash: str | None) -> str | None:
 
 
 def command(tx: Transaction, id: str) -> Row | None:
-    """A command that somebody gave to the hub of this store."""
+    """A command that was given to the hub of this store."""
     return tx.get("commands", id)
 
 

@@ -29,7 +29,7 @@ def halted(tx: Transaction, *, run_id: str, root_run_id: str, write: bool) -> st
 
 
 def cancel_run(tx: Transaction, run_id: str, *, by: str, reason: str) -> bool:
-    """Let no call of the run, or of runs its tools start, begin any more; `False` if unknown."""
+    """Stop new calls of the run and of the runs that its tools start; `False` if unknown."""
     if not tx.count("ledger", {"run_id": run_id}):
         return False
     if tx.insert("meta", {"name": f"{_CANCELLED}{run_id}", "value": reason}):
@@ -46,7 +46,7 @@ def stop_writes(tx: Transaction, *, by: str, reason: str) -> None:
 
 
 def allow_writes(tx: Transaction, *, by: str) -> bool:
-    """Let writes run again; whether they had been stopped."""
+    """Let writes run again; returns whether they were stopped."""
     if not tx.delete("meta", {"name": _NAME}):
         return False
     ledger.append(tx, UPKEEP, "writes-allowed", None, {"reviewer": by})

@@ -1,4 +1,4 @@
-"""Operations on taint: which runs and threads have read what somebody else wrote."""
+"""Operations on taint: which runs and threads have read untrusted text."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ CONFIRM_SECONDS = 2.0
 
 
 async def confirm_reason(call: Call) -> str | None:
-    """Why a person must be asked about this call; `None` when nobody must. Runs the rule once."""
+    """Why a person must be asked about this call, else `None`. Runs the rule once."""
     rule = call.spec.confirm
     if rule is False:
         return None

@@ -48,7 +48,7 @@ def provided_decision(call: Call) -> ApprovalDecision | None:
 async def ask(
     call: Call, port: ApprovalPort | None, reason: str, *, edits_allowed: bool = True
 ) -> ApprovalDecision:
-    """What the port says; no port, an exception and anything but a decision are a denial."""
+    """The port's decision; no port, an exception and anything but a decision deny."""
     if port is None:
         return ApprovalDecision.deny(reason=f"{reason}, and there is nobody to ask")
     kept_in = getattr(port, "store", None)

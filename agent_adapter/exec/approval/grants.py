@@ -1,4 +1,4 @@
-"""A gate's answer, handed to the one call it was given for by a one-use token."""
+"""One-use tokens that carry a gate's decision to the one call it was made for."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def grant(
 ) -> Grant:
     """Ask `port` about a prepared call that must be asked about, and issue its token.
 
-    A call with a recorded end gets none: the run hands the record out, and nobody is asked.
+    A call with a recorded end gets no token and no question: running it replays the record.
     """
     try:
         decision: ApprovalDecision | None = None

@@ -1,4 +1,4 @@
-"""`Inbox`: what waits for a person, and what they say about it."""
+"""`Inbox`: list and decide the requests that wait for a person."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class ApprovalRecord:
 
     `arguments` is what will run, whole, secrets masked; `shown` is the same as text in which
     invisible characters are visible. `edited` is what a reviewer put in its place. `digest` and
-    `version` say what a reviewer has in front of them: a word on the record may carry them, and
-    counts only while they are true. `signed` says that only a signed word counts.
+    `version` identify what a reviewer sees: a decision that carries them counts only while both are
+    current. `signed` is true if only a signed decision counts.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Inbox:
     """The approvals of one store, for the people who decide them.
 
     The reviewer's name comes from the embedding program or its authenticated session, never from
-    what a caller sends.
+    a request.
     """
 
     def __init__(self, store: Store, *, tenant: str = "") -> None:
@@ -104,7 +104,7 @@ class Inbox:
         return await self._store.read(op)
 
     async def get(self, id: str) -> ApprovalRecord:
-        """The record; an error that does not tell a foreign one from none."""
+        """The record; the error is the same for an unknown record and one of another tenant."""
         tenant = self._tenant
         record = await self._store.read(lambda tx: _shown(tx, id, tenant))
         if record is None:
@@ -159,7 +159,7 @@ class Inbox:
         key: ReviewerKey | None = None,
         seen: Seen | None = None,
     ) -> ApprovalRecord | Refusal:
-        """Record one reviewer's word, or say why it does not count; then nothing was changed.
+        """Record one reviewer's decision, or return why it is refused; then nothing has changed.
 
         `key` signs it. With `seen` it counts only for the record as the reviewer saw it.
         """

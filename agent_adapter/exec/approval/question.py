@@ -25,7 +25,7 @@ class Question:
 
 
 async def _answer_of(port: ApprovalPort, request: ApprovalRequest) -> ApprovalDecision:
-    """The port's decision; an exception and anything but a decision are a denial."""
+    """The port's decision; an exception and anything but a decision deny."""
     try:
         decision: object = await port.request(request)
     except Exception as exc:

@@ -1,4 +1,4 @@
-"""Decisions signed by their reviewer, so that whoever can write the store cannot make one.
+"""Decisions signed by their reviewer, so that write access to the store is not enough to forge one.
 
 A reviewer keeps an Ed25519 private key where the agent's process cannot read it; the executor pins
 the public one. The signature is over the whole call as the reviewer saw it and what they said.
@@ -149,7 +149,7 @@ class Signers:
 def create_key(path: str | os.PathLike[str]) -> ReviewerKey:
     """Make a key pair: the private key in a new file that only its owner may read.
 
-    The public half lies beside it, in `<path>.pub`.
+    The public key is written to `<path>.pub`.
     """
     check_installed("signing")
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -192,7 +192,7 @@ async def _governed(executor: Any, call_next: Any, event: ToolCallEvent, context
 
 @lru_cache(maxsize=4096)
 def _spec_of(name: str, own_function: bool) -> ToolSpec:
-    """The spec of a native tool: AG2 checks its arguments, nobody knows what it does."""
+    """The spec of a native tool: AG2 checks its arguments; its effects are unknown."""
     return ToolSpec.from_json_schema(
         fitting_name(name),
         f"The AG2 tool {name}.",

@@ -89,7 +89,7 @@ def _body(output: RunOutput) -> str:
 
 
 def _refuse_other_pauses(output: RunOutput) -> None:
-    """A pause that no confirmation ends would be resumed for ever."""
+    """A pause that no confirmation ends would be resumed forever."""
     for requirement in output.requirements or ():
         if not requirement.needs_confirmation and not requirement.is_resolved():
             tool = requirement.tool_execution
@@ -209,7 +209,7 @@ async def _governed(
 
 @lru_cache(maxsize=4096)
 def _spec_of(name: str) -> ToolSpec:
-    """The spec of a native tool: Agno checks its arguments, nobody knows what it does."""
+    """The spec of a native tool: Agno checks its arguments; its effects are unknown."""
     return ToolSpec.from_json_schema(
         fitting_name(name), f"The Agno tool {name}.", {"type": "object"}, _run_native
     )

@@ -12,7 +12,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.imports import jsonable
 
 _ELSEWHERE = {
-    "external_execution": "it is run outside of Agno, by whoever holds its run",
+    "external_execution": "it is run outside of Agno, by the holder of its run",
     "requires_user_input": "Agno fills its arguments in by asking its user",
 }
 

@@ -1,4 +1,4 @@
-"""Serving MCP: over stdio to the one who started us, over HTTP to whoever may call."""
+"""Serving MCP: over stdio to the parent process, over HTTP to permitted callers."""
 
 from __future__ import annotations
 

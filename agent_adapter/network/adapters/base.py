@@ -87,7 +87,7 @@ class ChannelAdapter(Protocol):
         ...
 
     def expected_next(self, metadata: ChannelMetadata, state: AdapterState) -> ExpectedTurn | None:
-        """Who alone may take the next turn; `None` where nobody, or everybody, may."""
+        """The only participant that may take the next turn; `None` if no one or anyone may."""
         ...
 
     def next_turn(

@@ -51,7 +51,7 @@ class ConsultingAdapter(TextChannelAdapter):
     def validate_send(
         self, metadata: ChannelMetadata, envelope: Envelope, state: ConsultingState
     ) -> None:
-        """Refuse a text from whoever is not to speak now, and any after the answer."""
+        """Refuse a text from a participant whose turn it is not, and any text after the answer."""
         if not self.check_turn(metadata, envelope):
             return
         expected = self.expected_next(metadata, state)
@@ -86,7 +86,7 @@ class ConsultingAdapter(TextChannelAdapter):
     def expected_next(
         self, metadata: ChannelMetadata, state: ConsultingState
     ) -> ExpectedTurn | None:
-        """The opener, then the other, then nobody."""
+        """The opener, then the other participant, then no one."""
         if state.respondent_replied:
             return None
         asks, answers = _opener_first(metadata)
@@ -95,7 +95,7 @@ class ConsultingAdapter(TextChannelAdapter):
     def next_turn(
         self, metadata: ChannelMetadata, envelope: Envelope, state: ConsultingState
     ) -> ExpectedTurn | None:
-        """Whoever is expected next."""
+        """The participant expected next."""
         return self.expected_next(metadata, state)
 
     def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:

@@ -66,7 +66,7 @@ class ConversationAdapter(TextChannelAdapter):
     def expected_next(
         self, metadata: ChannelMetadata, state: ConversationState
     ) -> ExpectedTurn | None:
-        """Nobody in particular."""
+        """No one in particular."""
         return None
 
     def next_turn(

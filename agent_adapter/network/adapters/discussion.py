@@ -21,7 +21,7 @@ DISCUSSION_TYPE = "discussion"
 """The name of the type."""
 
 ORDERING_ROUND_ROBIN = "round_robin"
-"""The one order there is: as the participants are listed, whoever opened the channel first."""
+"""The only order: the opener first, then the participants as listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class DiscussionAdapter(TextChannelAdapter):
             )
 
     def initial_state(self, metadata: ChannelMetadata) -> DiscussionState:
-        """Whoever opened the channel speaks first."""
+        """The opener of the channel speaks first."""
         return DiscussionState(metadata.participant_ids(), metadata.creator_id)
 
     def validate_send(
@@ -103,7 +103,7 @@ class DiscussionAdapter(TextChannelAdapter):
     def next_turn(
         self, metadata: ChannelMetadata, envelope: Envelope, state: DiscussionState
     ) -> ExpectedTurn | None:
-        """Whoever is expected next."""
+        """The participant expected next."""
         return self.expected_next(metadata, state)
 
     def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:

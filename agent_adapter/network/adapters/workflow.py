@@ -119,7 +119,7 @@ class WorkflowAdapter:
     def next_turn(
         self, metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState
     ) -> ExpectedTurn | None:
-        """Whoever is expected next."""
+        """The participant expected next."""
         return self.expected_next(metadata, state)
 
     def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:

@@ -28,7 +28,7 @@ class HumanClient(ParticipantClient):
     """A participant without a model: somebody else reads its messages and writes its answers.
 
     Messages are pushed to `on_envelope` callbacks, and can be pulled with `next_envelope` and
-    `envelopes`; of those that nobody pulls the newest 10,000 are kept. The channel's log has all.
+    `envelopes`; of unread ones the newest 10,000 are kept. The channel's log has all.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class HumanClient(ParticipantClient):
             yield envelope
 
     async def disconnect(self) -> None:
-        """Receive nothing more, and let go of whoever waits for a message."""
+        """Stop receiving, and release everyone who waits for a message."""
         await super().disconnect()
         self._arrived.set()
 

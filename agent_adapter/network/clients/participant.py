@@ -247,7 +247,7 @@ class ParticipantClient:
         return await self._answer_invite(invite, EV_CHANNEL_INVITE_ACK, {})
 
     async def reject_invite(self, invite: Envelope, reason: str = "") -> str:
-        """Decline to take part; whoever opened the channel is told `reason`."""
+        """Decline to take part; the opener of the channel gets `reason`."""
         return await self._answer_invite(invite, EV_CHANNEL_INVITE_REJECT, {"reason": reason})
 
     def next_depth(self) -> int:
@@ -324,7 +324,7 @@ class ParticipantClient:
         try:
             await self.accept_invite(invite)
         except AgentAdapterError as exc:
-            # The opener's invitation runs out by itself; whoever was invited has nothing to fix.
+            # The opener's invitation expires by itself; the invited side has nothing to fix.
             _log.warning("%s could not accept %s: %s", self.name, invite.channel_id, exc)
 
     async def _answer_invite(self, invite: Envelope, event: str, data: dict[str, Any]) -> str:

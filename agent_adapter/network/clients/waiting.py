@@ -29,7 +29,7 @@ class Wakes:
             event.set()
 
     def end(self, why: str) -> None:
-        """Nothing will come any more: whoever waits gets a `NetworkError` that says `why`."""
+        """No more messages will come: every waiter gets a `NetworkError` that says `why`."""
         self.ended = why
         for events in self._waiting.values():
             for event in events:

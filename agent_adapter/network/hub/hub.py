@@ -210,7 +210,7 @@ class Hub:
         def op(tx: Transaction) -> list[tuple[Identity, str | None]]:
             down = leases.take(tx, self._holder, self, where=self.store.url)
             if down is not None:
-                # Nobody could act while no hub ran: that time counts against no deadline.
+                # No one could act while no hub ran, so that time counts against no deadline.
                 expectations.shift(tx, down)
                 turn_queue.lose_running(tx)
             return load_all(tx)

@@ -76,7 +76,7 @@ def own_parked(field: str) -> Access:
 
 
 def hub_process(reason: str) -> Access:
-    """Nobody over a connection; `reason` is the error."""
+    """Refuses every connection; `reason` is the error."""
 
     async def check(asker: Asker, arguments: dict[str, Any]) -> None:
         raise AccessDeniedError(reason)

@@ -53,8 +53,8 @@ class Connection:
     """A connection that reconnects; unanswered requests are sent again, and done once.
 
     `dial` opens a socket. `on_frame` takes what the hub sends unasked. `on_return` is awaited after
-    a cut, before any other request is sent. `on_end` is told why there is no connection any more.
-    After a cut it tries for `reconnect_for` seconds.
+    a cut, before any other request is sent. `on_end` is called with the reason when the connection
+    is lost for good. After a cut it tries for `reconnect_for` seconds.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Connection:
         return f"{self._key_prefix}:{next(self._ids)}"
 
     async def close(self) -> None:
-        """Close for good; whoever waits for an answer gets a `NetworkError`."""
+        """Close for good; requests that wait for an answer get a `NetworkError`."""
         keeper, self._keeper = self._keeper, None
         self._end("the connection to the hub is closed")
         if self._returning is not None:

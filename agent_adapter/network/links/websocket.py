@@ -47,7 +47,7 @@ class WebSocketLink:
 
         Raises:
             AuthError: the hub does not know the token.
-            NetworkError: nobody answers at the address.
+            NetworkError: no server answers at the address.
             MissingDependency: the package `websockets` is missing.
         """
         check_installed("ws", ["websockets"])

@@ -85,7 +85,7 @@ def check_waits(tx: Transaction, turn_id: str, channel_id: str, agent_id: str) -
     """Raises `StaleTurn` unless that participant still has to take the turn."""
     row = tx.get("turns", turn_id)
     if row is None or (row["channel_id"], row["agent_id"]) != (channel_id, agent_id):
-        raise StaleTurn(f"turn {turn_id} is none of {agent_id} in channel {channel_id}")
+        raise StaleTurn(f"turn {turn_id} does not belong to {agent_id} in channel {channel_id}")
     if row["state"] not in _OPEN:
         raise StaleTurn(f"turn {turn_id} has passed ({row['state']}); read the channel again")
 

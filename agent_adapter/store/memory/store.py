@@ -205,7 +205,7 @@ class MemoryStore:
                 self._tables[table.name] = MemoryTable(table)
 
     def _drain(self, most: int | None = None) -> None:
-        """Run what is posted, oldest first: all of it, or a few at a time where nobody waits."""
+        """Run what is posted, oldest first: all of it, or only `most` operations."""
         if self._closed:
             raise _closed()
         posted = self._posted

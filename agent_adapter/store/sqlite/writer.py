@@ -132,7 +132,7 @@ class Writer:
     async def _wait_for_room(self, loop: _Loop) -> None:
         room: _Future = loop.create_future()
         self._room.append((loop, room))
-        # Looked at again after having said so: the writer wakes whoever it finds there.
+        # Checked again after it is announced: the writer wakes every waiter that it finds.
         if self._queue.qsize() >= QUEUE_LIMIT:
             await room
 
@@ -180,7 +180,7 @@ class Writer:
             self._disconnect()
 
     def _rest(self) -> list[_Job]:
-        """Whatever came after the end was asked for."""
+        """What was queued after the end was requested."""
         rest = []
         with contextlib.suppress(queue.Empty):
             while True:

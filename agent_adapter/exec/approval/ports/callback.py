@@ -19,7 +19,7 @@ Reviewer = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
 class CallbackApproval:
     """Asks `reviewer` about every call, once.
 
-    A sync reviewer runs in a worker thread. `timeout` is in seconds; `None` waits for ever. An
+    A sync reviewer runs in a worker thread. `timeout` is in seconds; `None` waits without limit. An
     exception, a time-out and any answer but `True` or an approving decision deny.
     """
 

@@ -48,7 +48,7 @@ class DeferredApproval:
         self.signers = _signers(require_signed, reviewers, use_within)
 
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
-        """The decision of this call's record; pending while nobody has decided it."""
+        """The decision of this call's record; pending until a person decides."""
         terms = self._terms
         row = await self.store.write(
             lambda tx: approvals.file(tx, request, terms, new_secret_id("apr"))

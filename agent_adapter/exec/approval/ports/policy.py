@@ -74,7 +74,7 @@ class PolicyApproval:
         self.signers = getattr(otherwise, "signers", None)
 
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
-        """What the rules say, or the port behind them."""
+        """The decision of the rules, or of the port behind them."""
         rule = next((rule for rule in self._rules if rule.fits(request)), None)
         if rule is not None and rule.then == "approve":
             reason = rule.reason or "a policy rule approves it"

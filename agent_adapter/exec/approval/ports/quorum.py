@@ -15,7 +15,7 @@ from agent_adapter.store.base import Store
 
 
 class QuorumApproval(DeferredApproval):
-    """`n` different people must approve, none of them the one the run acts for; any no denies.
+    """`n` different people must approve, none of them the one the run acts for; any denial denies.
 
     With a `store` the question waits there and people vote in any process; with `reviewers` they
     are asked at once and must name themselves in their decisions. A run without a known principal,

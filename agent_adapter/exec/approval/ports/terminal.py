@@ -1,4 +1,4 @@
-"""`TerminalApproval`: whoever sits at the terminal decides."""
+"""`TerminalApproval`: the person at the terminal decides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent_adapter.exec.threads import pool
 class TerminalApproval:
     """Shows each call whole on the terminal and takes `yes` or `no`.
 
-    Without a terminal on standard input every call is denied. Anything but `y` or `yes` is a no.
+    Without a terminal on standard input every call is denied. Anything but `y` or `yes` denies.
     `ask` and `show` stand in for the terminal in tests and in programs with a screen of their own.
     """
 
@@ -30,7 +30,7 @@ class TerminalApproval:
         self._show = show
 
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
-        """What the person at the terminal says."""
+        """The decision of the person at the terminal."""
         if self._ask is None and not sys.stdin.isatty():
             return ApprovalDecision.deny(reason="there is no terminal to ask at")
         answer = await pool.run(lambda: self._put(request))
