@@ -84,7 +84,7 @@ async def test_tail_keeps_up_with_many_entries(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """However many are written between two looks, each is printed once."""
-    monkeypatch.setattr(runs, "_AT_ONCE", 3)
+    monkeypatch.setattr(runs, "_PAGE_SIZE", 3)
     store = aa.open_store("memory://", clock=lambda: 1000.0)
     tail = runs._Tail(None, 0, as_json=False)
     for look in range(3):

@@ -316,7 +316,7 @@ async def test_a_reviewer_has_a_name(store: Any) -> None:
     desk = Desk(store)
     id = await desk.held()
     for name in ("", "  "):
-        with pytest.raises(AgentAdapterError, match="needs a name"):
+        with pytest.raises(AgentAdapterError, match="needs the name"):
             await desk.inbox.approve(id, reviewer=name)
     assert (await desk.inbox.get(id)).state == "pending"
 
