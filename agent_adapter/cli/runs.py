@@ -161,22 +161,26 @@ def tail(
     as_json: AsJson = False,
 ) -> int:
     """Print ledger entries as they are written; with --json one object per line."""
-    poll(store, _LedgerFollower(run, lines, as_json).look, seconds)
+    poll(store, LedgerFollower(run, lines, as_json).look, seconds)
     return OK
 
 
-class _LedgerFollower:
+class LedgerFollower:
     """Prints the entries that were written since its last poll."""
 
-    def __init__(self, run: str | None, lines: int, as_json: bool) -> None:
+    def __init__(
+        self, run: str | None, lines: int, as_json: bool, page_size: int = _PAGE_SIZE
+    ) -> None:
         self._run = run
         self._lines = lines
         self._as_json = as_json
+        self._page_size = page_size
         self._began = False
         self._seen: dict[str, int] = {}
         self._since = 0.0
 
     async def look(self, store: Store) -> bool:
+        """Print what is new; `False`, since a ledger has no end."""
         if self._began:
             self._print(await self._fresh(store))
             return False
@@ -199,7 +203,7 @@ class _LedgerFollower:
 
         fresh: list[Entry] = []
         # Clocks and commits of other processes may be late: read a little further back.
-        since, limit = self._since - _LATE_SECONDS, _PAGE_SIZE
+        since, limit = self._since - _LATE_SECONDS, self._page_size
         while True:
             found = await entries(store, self._run, limit=limit, since=since)
             fresh += [entry for entry in found if entry.seq > self._seen.get(entry.run_id, 0)]
