@@ -48,12 +48,33 @@ def load_plugins(
     for entry in sorted(entries, key=lambda each: _order(each, package)):
         try:
             _check_name(entry, plugins.found, package, noun)
-            plugins.found[entry.name] = _accepted(entry, accept)
+            plugins.found[entry.name] = load_plugin(entry, accept)
         except UnusablePlugin as exc:
             plugins.skipped.setdefault(entry.name, str(exc))
-            origin = f"{entry.value} of {_distribution(entry) or 'an unknown distribution'}"
-            log.warning("skipped the %s %r (%s): %s", noun, entry.name, origin, exc)
+            warn_skipped(log, noun, entry, str(exc))
     return plugins
+
+
+def load_plugin(entry: EntryPoint, accept: Callable[[str, Any], T]) -> T:
+    """What `accept(name, loaded)` makes of an entry; `UnusablePlugin` says why there is nothing."""
+    # A plug-in that exits while it is imported must not end the program; an interrupt must.
+    try:
+        return accept(entry.name, entry.load())
+    except UnusablePlugin:
+        raise
+    except (Exception, SystemExit) as exc:
+        raise UnusablePlugin(f"loading {entry.value!r} failed: {_text_of(exc)}") from exc
+
+
+def warn_skipped(log: logging.Logger, noun: str, entry: EntryPoint, reason: str) -> None:
+    """Log that an entry is skipped, where it comes from and why."""
+    origin = f"{entry.value} of {distribution_of(entry) or 'an unknown distribution'}"
+    log.warning("skipped the %s %r (%s): %s", noun, entry.name, origin, reason)
+
+
+def distribution_of(entry: EntryPoint) -> str:
+    """The name of the distribution that registers an entry; `""` if unknown."""
+    return entry.dist.name if entry.dist is not None else ""
 
 
 def built_in_names(package: str) -> frozenset[str]:
@@ -63,7 +84,7 @@ def built_in_names(package: str) -> frozenset[str]:
 
 def _order(entry: EntryPoint, package: str) -> tuple[bool, str, str, str]:
     """Built-in entries first, then by distribution and value: a stable order."""
-    return (not _is_ours(entry, package), _distribution(entry), entry.value, entry.name)
+    return (not _is_ours(entry, package), distribution_of(entry), entry.value, entry.name)
 
 
 def _check_name(entry: EntryPoint, taken: dict[str, T], package: str, noun: str) -> None:
@@ -72,16 +93,6 @@ def _check_name(entry: EntryPoint, taken: dict[str, T], package: str, noun: str)
     # A built-in may be absent from the metadata; its name stays reserved.
     if not _is_ours(entry, package) and entry.name.replace("-", "_") in built_in_names(package):
         raise UnusablePlugin(f"its name belongs to a built-in {noun}")
-
-
-def _accepted(entry: EntryPoint, accept: Callable[[str, Any], T]) -> T:
-    # A plug-in that exits while it is imported must not end the program; an interrupt must.
-    try:
-        return accept(entry.name, entry.load())
-    except UnusablePlugin:
-        raise
-    except (Exception, SystemExit) as exc:
-        raise UnusablePlugin(f"loading {entry.value!r} failed: {_text_of(exc)}") from exc
 
 
 def _text_of(exc: BaseException) -> str:
@@ -93,7 +104,3 @@ def _text_of(exc: BaseException) -> str:
 
 def _is_ours(entry: EntryPoint, package: str) -> bool:
     return entry.value.startswith(package + ".")
-
-
-def _distribution(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else ""

@@ -27,7 +27,7 @@ def available_integrations(*, refresh: bool = False) -> dict[str, Integration]:
 
     Logs one warning per entry that it skips, and never fails because of one.
     """
-    return dict(_look_up(refresh).found)
+    return dict(look_up(refresh=refresh).found)
 
 
 def get_integration(name: str) -> Integration:
@@ -36,7 +36,7 @@ def get_integration(name: str) -> Integration:
     Raises `IntegrationError` for an unknown name, and `MissingDependency` with the pip command
     where its framework is not installed.
     """
-    found = _look_up(refresh=False)
+    found = look_up(refresh=False)
     integration = found.found.get(name)
     if integration is None:
         raise IntegrationError(_unknown(name, found))
@@ -46,13 +46,14 @@ def get_integration(name: str) -> Integration:
 
 def driver_for(agent: Any) -> AgentDriver | None:
     """The first integration that drives `agent` in a channel; `None` where none does."""
-    for integration in _look_up(refresh=False).found.values():
+    for integration in look_up(refresh=False).found.values():
         if isinstance(integration, AgentDriver) and integration.drives(agent):
             return integration
     return None
 
 
-def _look_up(refresh: bool) -> Plugins[Integration]:
+def look_up(*, refresh: bool) -> Plugins[Integration]:
+    """The usable integrations, and why the others are skipped."""
     # No lock: a plug-in's import may look here itself, and a second look gives the same answer.
     global _cache
     found = _cache

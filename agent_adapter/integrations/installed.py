@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from agent_adapter.core.errors import IntegrationError, MissingDependency
 from agent_adapter.core.extras import requirement_of
 from agent_adapter.integrations.base import check_requirements
-from agent_adapter.integrations.discovery import available_integrations
+from agent_adapter.integrations.discovery import look_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,17 +28,11 @@ class IntegrationState:
 
 def integration_states() -> list[IntegrationState]:
     """Every integration by name, then the entries that had to be skipped."""
-    skipped = _Skipped()
-    logger = logging.getLogger("agent_adapter.integrations")
-    logger.addHandler(skipped)
-    try:
-        found = available_integrations(refresh=True)
-    finally:
-        logger.removeHandler(skipped)
-    lines = [_line(name, integration) for name, integration in sorted(found.items())]
+    plugins = look_up(refresh=True)
+    lines = [_line(name, integration) for name, integration in sorted(plugins.found.items())]
     return lines + [
-        IntegrationState(name="-", state="skipped", note=line, installed=None, supported=None)
-        for line in skipped.lines
+        IntegrationState(name=name, state="skipped", note=reason, installed=None, supported=None)
+        for name, reason in sorted(plugins.skipped.items())
     ]
 
 
@@ -73,15 +66,3 @@ def _installed(requirement: Any) -> str | None:
         return f"{requirement.name} {version(requirement.name)}"
     except PackageNotFoundError:
         return None
-
-
-class _Skipped(logging.Handler):
-    """Collects why discovery skipped an entry."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the record's text."""
-        self.lines.append(record.getMessage())

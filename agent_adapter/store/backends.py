@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import logging
 import pkgutil
-from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from agent_adapter.core.errors import MissingDependency, StoreError
 from agent_adapter.core.extras import DISTRIBUTION
+from agent_adapter.core.plugins import UnusablePlugin, distribution_of, load_plugin, warn_skipped
 from agent_adapter.core.ports import Clock
 from agent_adapter.store.base import Store
 
@@ -50,7 +50,7 @@ def backend_of(scheme: str) -> Backend | None:
             " install the package again (in a checkout: make setup)"
         )
     entry = entry or _plugged_in().get(scheme)
-    return None if entry is None else _loaded(entry)
+    return None if entry is None else _opened(entry)
 
 
 def schemes() -> list[str]:
@@ -77,7 +77,9 @@ def _folders() -> frozenset[str]:
 def _plugged_in() -> dict[str, EntryPoint]:
     reserved = {*_built_in(), *_folders()}
     found: dict[str, EntryPoint] = {}
-    for entry in sorted(_of_others(), key=_order):
+    foreign = (each for each in entry_points(group=GROUP) if distribution_of(each) != DISTRIBUTION)
+    # Sorted, so that of two entries with one scheme the same one is always used.
+    for entry in sorted(foreign, key=lambda each: (distribution_of(each), each.value)):
         if entry.name in reserved:
             _skip(entry, "its scheme belongs to a built-in store")
         elif entry.name in found:
@@ -87,56 +89,33 @@ def _plugged_in() -> dict[str, EntryPoint]:
     return found
 
 
-def _of_others() -> Iterable[EntryPoint]:
-    return (each for each in entry_points(group=GROUP) if _distribution(each) != DISTRIBUTION)
-
-
-def _order(entry: EntryPoint) -> tuple[str, str, str]:
-    """The first of two that claim a scheme is always the same."""
-    return (_distribution(entry), entry.value, entry.name)
-
-
-def _loaded(entry: EntryPoint) -> Backend:
-    # A plug-in that exits while it is imported must not end the program; an interrupt must.
+def _opened(entry: EntryPoint) -> Backend:
     try:
-        backend = entry.load()
-    except (Exception, SystemExit) as exc:
-        if isinstance(exc, ModuleNotFoundError) and entry.extras:
-            wanted = f"{_distribution(entry)}[{','.join(entry.extras)}]"
+        return load_plugin(entry, lambda _, loaded: _checked(entry, loaded))
+    except UnusablePlugin as exc:
+        if isinstance(exc.__cause__, ModuleNotFoundError) and entry.extras:
+            wanted = f"{distribution_of(entry)}[{','.join(entry.extras)}]"
             raise MissingDependency(
-                f"{entry.name}:// needs {exc.name}, which is not installed;"
+                f"{entry.name}:// needs {exc.__cause__.name}, which is not installed;"
                 f' run: pip install "{wanted}"'
             ) from exc
-        raise _unusable(entry, f"loading {entry.value!r} failed: {_text_of(exc)}") from exc
-    if not callable(backend):
-        raise _unusable(entry, f"{entry.value!r} is no function (but {type(backend).__name__})")
-    opens: Backend = backend
-    return opens
+        _skip(entry, str(exc))
+        raise StoreError(f"{entry.name}:// cannot be opened: {exc}") from exc
 
 
-def _unusable(entry: EntryPoint, why: str) -> StoreError:
-    _skip(entry, why)
-    return StoreError(f"{entry.name}:// cannot be opened: {why}")
+def _checked(entry: EntryPoint, loaded: Any) -> Backend:
+    if not callable(loaded):
+        raise UnusablePlugin(f"{entry.value!r} is no function (but {type(loaded).__name__})")
+    backend: Backend = loaded
+    return backend
 
 
-def _skip(entry: EntryPoint, why: str) -> None:
+def _skip(entry: EntryPoint, reason: str) -> None:
     # Once per entry: a scan happens at every URL that is not of a built-in.
     reported = (entry.name, entry.value)
     if reported not in _reported:
         _reported.add(reported)
-        origin = f"{entry.value} of {_distribution(entry) or 'an unknown distribution'}"
-        _log.warning("skipped the store %r (%s): %s", entry.name, origin, why)
+        warn_skipped(_log, "store", entry, reason)
 
 
 _reported: set[tuple[str, str]] = set()
-
-
-def _text_of(exc: BaseException) -> str:
-    try:
-        return f"{type(exc).__name__}: {exc}"
-    except Exception:  # the plug-in's own `__str__` may fail too
-        return type(exc).__name__
-
-
-def _distribution(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else ""
