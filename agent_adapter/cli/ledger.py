@@ -154,6 +154,9 @@ def print_report(report: Report) -> None:
         f"{verdict}: {looked}, {kept}; {report.in_doubt} writes with unknown outcome",
         soft_wrap=True,
     )
+    if report.trusted_from is not None:
+        since = when(report.trusted_from)
+        out.print(plain(f"  trusted from {since}, when this version first opened the store"))
     for problem in report.problems:
         out.print(plain(f"  {problem}"), soft_wrap=True)
     for blind in report.cannot_see:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from agent_adapter.exec.call import Call
 from agent_adapter.exec.record import post_shared
 from agent_adapter.exec.runtime import Flight
 from agent_adapter.exec.taint import labels, mark
-from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store import cache
 
 
 async def shared(call: Call, policy: CachePolicy, execute: Callable[[], Awaitable[Any]]) -> Any:
@@ -29,11 +28,12 @@ async def shared(call: Call, policy: CachePolicy, execute: Callable[[], Awaitabl
     flight_key = (id(asyncio.get_running_loop()), key)
     flights = call.runtime.flights
     while True:
-        kept = await call.runtime.store.read(lambda tx: _kept(tx, key))
+        kept = await call.runtime.store.read(lambda tx: cache.kept(tx, key))
         if kept is not None:
-            for label in json.loads(kept["labels"]):
+            result, of = kept
+            for label in of:
                 await mark(call, label)
-            return _handed_out(call, *_split(kept["result"]))
+            return _handed_out(call, *_split(result))
         flight = flights.get(flight_key)
         if flight is None:
             return await _led(call, flight_key, policy.ttl, execute)
@@ -70,7 +70,8 @@ async def _fly(
     tag, data = call.spec.encode_result(value)
     if tag != OPAQUE:
         found = await labels(call) if call.spec.trust == "untrusted" else ()
-        await call.runtime.store.write(lambda tx: _keep(tx, key, tag, data, found, seconds))
+        result = f"{tag}\n{data.decode()}"
+        await call.runtime.store.write(lambda tx: cache.keep(tx, key, result, found, seconds))
     return tag, data, value
 
 
@@ -92,21 +93,6 @@ def _key(call: Call, policy: CachePolicy) -> str:
     scope = {"run": call.run_id, "thread": call.ctx.thread_id or call.run_id, "global": None}
     parts = [call.spec.fingerprint, call.digest, call.ctx.tenant, call.ctx.principal]
     return digest([*parts, policy.scope, scope[policy.scope]])
-
-
-def _kept(tx: Transaction, key: str) -> Row | None:
-    row = tx.get("cache", key)
-    return row if row is not None and row["expires_at"] > tx.now else None
-
-
-def _keep(
-    tx: Transaction, key: str, tag: str, data: bytes, labels: tuple[str, ...], seconds: float
-) -> None:
-    tx.delete("cache", {"expires_at <=": tx.now})
-    tx.delete("cache", {"key": key})
-    result = f"{tag}\n{data.decode()}"
-    row = {"key": key, "result": result, "labels": json.dumps(labels)}
-    tx.insert("cache", row | {"expires_at": tx.now + seconds})
 
 
 def _split(kept: str) -> tuple[str, bytes]:

@@ -25,7 +25,7 @@ from agent_adapter.exec.call import Call
 from agent_adapter.exec.events import Events
 from agent_adapter.exec.in_flight import in_flight_of
 from agent_adapter.exec.replay import Recorded
-from agent_adapter.exec.runtime import Runtime
+from agent_adapter.exec.runtime import MAX_RESULT_BYTES, Runtime
 from agent_adapter.exec.scope import RunScope, current_scope, notice
 from agent_adapter.exec.validate_options import validate_options
 from agent_adapter.store import ledger
@@ -40,6 +40,7 @@ class Executor:
     about calls that a person must see; without it they are denied. Without a `store` everything is
     kept in memory, and the first write logs a warning. `limits` apply to every run. `hooks` are
     objects with `before(call)` and `after(call, result)` (`agent_adapter.core.ports.Hook`).
+    A result of more than `max_result_bytes` (64 MB) as it is kept is withheld.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Executor:
         store: Store | None = None,
         limits: RunLimits | None = None,
         hooks: Iterable[Any] = (),
+        max_result_bytes: int = MAX_RESULT_BYTES,
     ) -> None:
         hooks = tuple(hooks)
         validate_options(registry, approval, store, limits, hooks)
@@ -64,6 +66,7 @@ class Executor:
             hooks=hooks,
             events=Events(),
             store_undecided=store is None and shared is None,
+            max_result_bytes=max_result_bytes,
         )
         self.tokens = IssuedTokens()
 

@@ -17,6 +17,7 @@ from agent_adapter.store.base import Store, Transaction
 from agent_adapter.store.calls import end_call
 from agent_adapter.store.identity import call_key_of, once_key_of
 from agent_adapter.store.intents import Outcome
+from agent_adapter.store.recording import end_abandoned
 
 _REMEMBERED = 10_000
 
@@ -44,6 +45,7 @@ class InFlightCalls:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._running: dict[str, Future[None]] = {}
+        self._by_loop: dict[asyncio.AbstractEventLoop, set[str]] = {}
         self._claimed: dict[tuple[str, str, str], dict[int, Claimant]] = {}
         self._issued: OrderedDict[tuple[str, str, str], int] = OrderedDict()
         self.lost: list[Outcome] = []
@@ -104,18 +106,33 @@ class InFlightCalls:
     def enter(self, call_key: str) -> None:
         """Mark the call as under way here, until `leave`."""
         self._running[call_key] = Future()
+        self._by_loop.setdefault(asyncio.get_running_loop(), set()).add(call_key)
 
     def leave(self, call_key: str | None) -> None:
-        """Note that the call has ended, and wake every waiter."""
-        done = self._running.pop(call_key, None) if call_key is not None else None
+        """The call has ended; wake whoever waits for it."""
+        if call_key is None:
+            return
+        for loop, keys in list(self._by_loop.items()):
+            keys.discard(call_key)
+            if not keys:
+                del self._by_loop[loop]
+        done = self._running.pop(call_key, None)
         if done is not None:
             done.set_result(None)
 
     async def ended(self, call_key: str) -> None:
         """Return when the call is no longer under way here."""
+        self.abandon_closed()
         running = self._running.get(call_key)
         if running is not None:
             await asyncio.shield(asyncio.wrap_future(running))
+
+    def abandon_closed(self) -> None:
+        """End the calls whose event loop was closed under them: nobody else ever will."""
+        for loop in [each for each in self._by_loop if each.is_closed()]:
+            for call_key in list(self._by_loop[loop]):
+                self._store.post(partial(end_abandoned, call_key=call_key))
+                self.leave(call_key)
 
     def knows_label(self, scope_and_label: str) -> bool:
         """Whether this label is known to be durable."""
@@ -133,6 +150,7 @@ class InFlightCalls:
 
     async def settle_lost(self) -> None:
         """Write what could not be written before; `ToolError` where it still fails."""
+        self.abandon_closed()
         while self.lost:
             outcome = self.lost[0]
             try:

@@ -11,8 +11,10 @@ from typing import Any
 from agent_adapter.core.errors import (
     AgentAdapterError,
     GuardrailBlocked,
+    StoreError,
     ToolBusy,
     ToolError,
+    ToolInDoubt,
     ToolTimeout,
 )
 from agent_adapter.core.events import CallReplayed
@@ -113,7 +115,11 @@ async def _run_begun(call: Call) -> Any:
     except BaseException as exc:
         record.post_end(call, record.outcome_of(call, error=exc))
         raise
-    await record.end(call, record.outcome_of(call, value, error), value)
+    outcome = record.outcome_of(call, value, error)
+    large = record.too_large(call, outcome)
+    if large is not None:
+        error, outcome = large, record.outcome_of(call, error=large)
+    await record.end(call, outcome, value)
     if error is not None:
         raise error
     return value
@@ -135,10 +141,16 @@ async def _run_unbegun(call: Call) -> Any:
     except BaseException as exc:
         record.post_read(call, intent or call.intent(), record.outcome_of(call, error=exc))
         raise
+    outcome = record.outcome_of(call, value)
+    large = record.too_large(call, outcome)
+    if large is not None:
+        call.done = True
+        record.post_read(call, intent or call.intent(), record.outcome_of(call, error=large))
+        raise large
     if intent is None and call.decision is None and call.ctx.try_number == 1:
-        record.post_flat_read(call, *call.spec.result.encode(value))
+        record.post_flat_read(call, outcome.tag, outcome.result or b"")
     else:
-        record.post_read(call, intent or call.intent(), record.outcome_of(call, value))
+        record.post_read(call, intent or call.intent(), outcome)
     return value
 
 
@@ -157,7 +169,7 @@ async def _guarded(call: Call, value: Any) -> Any:
     call.done = True
     plan, scope = call.plan, call.scope
     if plan.marks:
-        await taint.mark(call)
+        await _mark_released(call)
     guards = plan.after
     if scope is not None and scope.guards and call.parent is None:
         guards += tuple(guard.after for guard in scope.guards)
@@ -167,6 +179,21 @@ async def _guarded(call: Call, value: Any) -> Any:
         return await hooks.after(call, guards, value)
     except GuardrailBlocked as exc:
         raise record.withheld(exc) from exc
+
+
+async def _mark_released(call: Call) -> None:
+    """Label the run before its result is released; a write whose label is lost is in doubt."""
+    try:
+        await taint.mark(call)
+    except StoreError as exc:
+        if call.spec.effects != "write":
+            raise
+        call.done = False
+        raise ToolInDoubt(
+            f"{call.spec.name} ran, but that its result is untrusted is not recorded:"
+            " do not repeat it",
+            call_key=call.call_key,
+        ) from exc
 
 
 def _replayed(call: Call, found: Recorded) -> Any:

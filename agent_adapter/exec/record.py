@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from functools import partial
 from typing import Any, Literal
@@ -21,8 +22,9 @@ from agent_adapter.exec.in_flight import InFlightCalls
 from agent_adapter.exec.run import NOT_THE_AUTHORS
 from agent_adapter.store import approvals
 from agent_adapter.store.base import Operation, Transaction
-from agent_adapter.store.calls import begin_call, end_call, late_outcome, record_call
+from agent_adapter.store.calls import begin_call, end_call, late_outcome
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
+from agent_adapter.store.recording import EndCall, RecordCall
 
 Ending = Literal["ok", "no-effect", "unknown", "aborted", "failed"]
 
@@ -36,7 +38,7 @@ async def begin(call: Call) -> Begun:
     if take is not None and call.records is not None:
         # Two stores have no transaction in common: a crash in between loses the approval, never
         # a write.
-        refusal = await call.records.write(partial(approvals.take, use=take))
+        refusal = await call.records.write(partial(approvals.take_elsewhere, use=take))
         if refusal is not None:
             return Begun(state="refused", reason=refusal.reason, refusal=refusal)
         take = None
@@ -124,9 +126,9 @@ def outcome_of(call: Call, value: Any = None, error: BaseException | None = None
 async def end(call: Call, outcome: Outcome, value: Any = None) -> None:
     """Return when the outcome is durable; `ToolInDoubt` when it cannot be made so."""
     try:
-        await call.runtime.store.write(partial(end_call, outcome=outcome))
+        await call.runtime.store.write(EndCall(outcome))
     except StoreError as exc:
-        call.runtime.in_flight.lose(outcome)
+        post_end(call, outcome)
         raise ToolInDoubt(
             f"{call.spec.name} ran, but its outcome is not recorded: do not repeat it",
             call_key=call.call_key,
@@ -135,8 +137,8 @@ async def end(call: Call, outcome: Outcome, value: Any = None) -> None:
 
 
 def post_end(call: Call, outcome: Outcome) -> None:
-    """Queue the outcome: the caller is being cancelled, so waiting would delay that."""
-    if not _post(call, partial(end_call, outcome=outcome)):
+    """Queue the outcome where nobody can wait for it; the store tries until it can write."""
+    if not _post(call, EndCall(outcome)):
         call.runtime.in_flight.lose(outcome)
 
 
@@ -163,15 +165,29 @@ class FlatRead:
 
     def __call__(self, tx: Transaction) -> None:
         """Write the call."""
+        intent = self._intent(self._spec.dump(self._values))
+        self._recorded(intent)(tx)
+
+    def fallback(self, tx: Transaction) -> None:
+        """Write that the call was made, without its arguments and its value."""
+        self._recorded(self._intent(b"{}")).fallback(tx)
+
+    def _recorded(self, intent: Intent) -> RecordCall:
+        outcome = Outcome(
+            call_key="", run_id=intent.run_id, ending="ok", tag=self._tag, result=self._data
+        )
+        return RecordCall(intent, outcome, lambda: _held(self._in_flight, intent))
+
+    def _intent(self, arguments: bytes) -> Intent:
         call_key, run_id, thread_id, principal, tenant = self._names
         call_id, attempt, n, cost, parent = self._ids
-        intent = Intent(
+        return Intent(
             run_id=run_id or "",
             tool=self._spec.name,
             digest=digest(self._given),
             effects=self._spec.effects,
             fingerprint=self._spec.fingerprint,
-            arguments=self._spec.dump(self._values),
+            arguments=arguments,
             call_key=call_key,
             n=n,
             tenant=tenant,
@@ -182,10 +198,6 @@ class FlatRead:
             parent_call_key=parent,
             cost=cost,
         )
-        outcome = Outcome(
-            call_key="", run_id=intent.run_id, ending="ok", tag=self._tag, result=self._data
-        )
-        record_call(tx, intent, outcome, above=_held(self._in_flight, intent))
 
 
 def post_flat_read(call: Call, tag: str, data: bytes) -> None:
@@ -199,9 +211,7 @@ def post_read(call: Call, intent: Intent, outcome: Outcome) -> None:
         # The tool started a run of its own, which is named after this call.
         intent = dataclasses.replace(intent, call_key=call.call_key, n=call.n)
     begun, in_flight = intent, call.runtime.in_flight
-    call.runtime.store.post(
-        lambda tx: record_call(tx, begun, outcome, above=_held(in_flight, begun))
-    )
+    call.runtime.store.post(RecordCall(begun, outcome, lambda: _held(in_flight, begun)))
 
 
 def post_shared(call: Call, tag: str, data: bytes) -> None:
@@ -211,9 +221,7 @@ def post_shared(call: Call, tag: str, data: bytes) -> None:
         call_key="", run_id=call.run_id, ending="ok", tag=tag, result=data, facts={"shared": True}
     )
     in_flight = call.runtime.in_flight
-    call.runtime.store.post(
-        lambda tx: record_call(tx, intent, outcome, above=_held(in_flight, intent))
-    )
+    call.runtime.store.post(RecordCall(intent, outcome, lambda: _held(in_flight, intent)))
 
 
 def _held(in_flight: InFlightCalls, intent: Intent) -> int:
@@ -222,10 +230,13 @@ def _held(in_flight: InFlightCalls, intent: Intent) -> int:
 
 def late(call: Call) -> Any:
     """What a worker thread reports when its caller has given up."""
+    loop = asyncio.get_running_loop()
 
     def report(value: Any, error: BaseException | None) -> None:
         outcome = outcome_of(call, value, error)
-        _post(call, lambda tx: late_outcome(tx, outcome))
+        # Under a closed loop nobody is left to end the call, so this is its end.
+        abandoned = loop.is_closed()
+        _post(call, EndCall(outcome) if abandoned else partial(late_outcome, outcome=outcome))
         ids = (call.spec.name, call.ctx.call_id, call.run_id, call.call_key)
         call.runtime.events.emit(LateOutcome(*ids, outcome.ending))
 
@@ -235,6 +246,15 @@ def late(call: Call) -> Any:
 def withheld(error: GuardrailBlocked) -> GuardrailBlocked:
     """The call was done and its result is kept back."""
     return GuardrailBlocked(f"the call was done; its result is withheld: {error}")
+
+
+def too_large(call: Call, outcome: Outcome) -> GuardrailBlocked | None:
+    """Why the result is withheld, if it has more bytes than the executor keeps."""
+    size = len(outcome.result or b"")
+    most = call.runtime.max_result_bytes
+    if size <= most:
+        return None
+    return withheld(GuardrailBlocked(f"it has {size:,} bytes, and at most {most:,} are kept"))
 
 
 def _facts(call: Call) -> dict[str, Any]:

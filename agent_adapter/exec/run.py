@@ -6,6 +6,7 @@ import asyncio
 import copy
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -42,7 +43,9 @@ async def function(call: Call, late: Late | None = None) -> Any:
             return await _retried(call, call.spec.retries, late)
         return await _once(call, late)
     finally:
-        current_scope.reset(token)
+        # A call that is collected after its loop was closed is left in another context.
+        with suppress(ValueError):
+            current_scope.reset(token)
 
 
 async def _once(call: Call, late: Late | None) -> Any:

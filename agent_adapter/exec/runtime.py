@@ -17,6 +17,9 @@ from agent_adapter.store.base import Store
 
 log = logging.getLogger(__name__)
 
+MAX_RESULT_BYTES = 64 * 1024 * 1024
+"""How large a result may be as it is kept; a larger one is withheld."""
+
 _MOST_PLANS = 10_000
 
 Flight = asyncio.Task[tuple[str, bytes, Any]]
@@ -60,6 +63,7 @@ class Runtime:
         "hooks",
         "in_flight",
         "limits",
+        "max_result_bytes",
         "plans",
         "store",
         "store_undecided",
@@ -75,6 +79,7 @@ class Runtime:
         hooks: Iterable[Any],
         events: Events,
         store_undecided: bool = False,
+        max_result_bytes: int = MAX_RESULT_BYTES,
     ) -> None:
         self.store = store
         self.in_flight = in_flight
@@ -83,6 +88,7 @@ class Runtime:
         self.hooks = tuple(hooks)
         self.events = events
         self.store_undecided = store_undecided
+        self.max_result_bytes = max_result_bytes
         self.asking: dict[str, Question] = {}
         self.flights: dict[tuple[int, str], Flight] = {}
         self.plans: dict[ToolSpec, Plan] = {}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from agent_adapter.store import ledger
 from agent_adapter.store.approvals import Refusal
 from agent_adapter.store.base import Row, Transaction
-from agent_adapter.store.switch import UPKEEP
+from agent_adapter.store.witness import UPKEEP
 
 ROLES = ("viewer", "approver", "admin")
 """Each role includes the ones before it: read; decide; administer."""

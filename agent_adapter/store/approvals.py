@@ -27,6 +27,7 @@ __all__ = [
     "file",
     "get",
     "take",
+    "take_elsewhere",
     "version_of",
 ]
 
@@ -163,6 +164,7 @@ def decide(
     if "state" in values:
         waits.wake(tx, id)
     facts = {"approval": id, "verdict": verdict, "reviewer": reviewer, "reason": reason}
+    facts["digest"] = row["digest"]
     edits = {} if edited is None else {"edited": True}
     ledger.append(tx, row["run_id"], "approval-decided", row["call_key"], facts | edits)
     return row | values
@@ -189,6 +191,16 @@ def take(tx: Transaction, use: Take) -> Refusal | None:
         {"state": "taken", "taken_at": tx.now},
     )
     return None
+
+
+def take_elsewhere(tx: Transaction, use: Take) -> Refusal | None:
+    """Use the record for a call that is begun in another store."""
+    refusal = take(tx, use)
+    if refusal is None:
+        row = tx.get("approvals", use.record_id)
+        run_id = "" if row is None else row["run_id"]
+        ledger.append(tx, run_id, "approval-taken", use.call_key, {"approval": use.record_id})
+    return refusal
 
 
 def _cannot_decide(row: Row, reviewer: str, signature: str | None) -> Refusal | None:
@@ -231,6 +243,8 @@ def expire(tx: Transaction, row: Row) -> Row:
     if limit is None or tx.now <= limit:
         return row
     tx.update("approvals", {"id": row["id"], "state": row["state"]}, {"state": "expired"})
+    facts = {"approval": row["id"], "from": row["state"]}
+    ledger.append(tx, row["run_id"], "approval-expired", row["call_key"], facts)
     return row | {"state": "expired"}
 
 

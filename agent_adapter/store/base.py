@@ -4,6 +4,10 @@ An *operation* is a plain function `op(tx) -> value` over a `Transaction`. A sto
 not at all, one operation at a time. Everything durable in the library is such a function, so the
 memory store and every database share one logic. An operation must be quick, must do no I/O of its
 own, and may be run again from the start when a batch is rolled back: it keeps nothing outside `tx`.
+A store runs one with `agent_adapter.store.ledger.run`, which writes the operation's ledger entries.
+
+An operation may have an attribute `fallback`, another operation: a store runs that one instead
+where the values of the first cannot be stored.
 
 Conditions (`where`) are mappings. `{"run_id": x}` is equality, `{"due_at <=": x}` compares with
 `<`, `<=`, `>`, `>=` or `!=`, `{"state in": [...]}` is membership, `{"owner_id": None}` is SQL's
@@ -22,6 +26,9 @@ Row = dict[str, Any]
 
 Condition = Mapping[str, Any]
 """Column, optionally with an operator, to value."""
+
+Entry = tuple[str, str, str | None, dict[str, Any]]
+"""A ledger entry to be written: its run, kind, call and facts."""
 
 
 class Transaction(Protocol):
@@ -43,6 +50,12 @@ class Transaction(Protocol):
     def wrote(self) -> int:
         """Rows that this operation has changed so far."""
         ...
+
+    touched: dict[tuple[str, Any], tuple[Row, bool]]
+    """Rows of witnessed tables that the operation has changed, and whether each is still there."""
+
+    pending: list[Entry]
+    """Ledger entries that `agent_adapter.store.ledger.run` writes when the operation ends."""
 
     def get(self, table: str, *key: Any) -> Row | None:
         """The row with that primary key, as a copy."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
+from agent_adapter.store import ledger
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.intents import Begun, Found, Intent
 
@@ -31,13 +32,13 @@ _NOT_AN_END = ("cancelled", "approval-pending", "tool-in-flight", "tool-busy")
 def call_key_of(run_id: str, tool: str, digest: str, n: int) -> str:
     """The identity of the nth call of `tool` with these arguments in a run."""
     text = "\x00".join((run_id, tool, digest, str(n)))
-    return "call_" + hashlib.sha256(text.encode()).hexdigest()[:40]
+    return "call_" + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:40]
 
 
 def once_key_of(tenant: str, tool: str, once_key: str) -> str:
     """The identity of a write that happens once over all runs."""
     text = "\x00".join(("once", tenant, tool, once_key))
-    return "call_" + hashlib.sha256(text.encode()).hexdigest()[:40]
+    return "call_" + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:40]
 
 
 def look_up(tx: Transaction, intent: Intent) -> Begun:
@@ -110,6 +111,8 @@ def mark_issued(tx: Transaction, row: Row, intent: Intent) -> None:
     """Remember that this attempt has issued the earlier call."""
     if row["last_attempt"] < intent.attempt:
         tx.update("calls", {"call_key": row["call_key"]}, {"last_attempt": intent.attempt})
+        facts = {"attempt": intent.attempt}
+        ledger.append(tx, row["run_id"], "issued-again", row["call_key"], facts)
 
 
 def in_the_way(tx: Transaction, intent: Intent, last: int) -> Begun | None:

@@ -6,11 +6,20 @@ import hashlib
 import hmac
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic_core import to_json
+from agent_adapter.store.base import Operation, Row, Transaction
+from agent_adapter.store.text import json_bytes
+from agent_adapter.store.witness import (
+    chain_of,
+    chain_of_scope,
+    is_scope,
+    key_of_row,
+    row_digest,
+    rows_of,
+)
 
-from agent_adapter.store.base import Row, Transaction
+T = TypeVar("T")
 
 VERSION = 1
 GENESIS = b"\x00" * 32
@@ -22,8 +31,10 @@ def chain_hash(previous: bytes, body: bytes) -> bytes:
 
 
 def head_mac(key: bytes, run_id: str, seq: int, link: bytes) -> bytes:
-    """The seal of the newest link, which needs the store's key."""
-    return hmac.digest(key, f"{run_id}\x00{seq}\x00".encode() + link, "sha256")
+    """What only the holder of the store's key can write about the newest link."""
+    return hmac.digest(
+        key, f"{run_id}\x00{seq}\x00".encode("utf-8", "surrogatepass") + link, "sha256"
+    )
 
 
 def payload_digest(salt: bytes, data: bytes) -> str:
@@ -34,18 +45,96 @@ def payload_digest(salt: bytes, data: bytes) -> str:
 def append(
     tx: Transaction, run_id: str, kind: str, call_key: str | None, facts: Mapping[str, Any]
 ) -> None:
-    """Add one entry to the run's chain and move its head.
+    """Add one entry to the run's chain when the operation ends.
 
-    A chain whose head is not what the store's key sealed goes on without a seal: nothing is lost,
-    and `verify` reports it from then on.
+    With it go the digests of all rows that the operation changes. A chain whose head is not what
+    the store's key sealed goes on without a seal: nothing is lost, and `verify` reports it for
+    ever.
     """
+    tx.pending.append((run_id, kind, call_key, dict(facts)))
+
+
+def run(op: Operation[T], tx: Transaction) -> T:
+    """Run the operation, then write the entries that it has appended."""
+    tx.touched.clear()
+    tx.pending.clear()
+    value = op(tx)
+    if tx.pending:
+        _write_entries(tx)
+    return value
+
+
+def baseline(tx: Transaction, chain: str) -> None:
+    """Vouch for the rows of the chain as they are found: what was done to them before is unknown.
+
+    For a store of a version whose chains named no rows; `verify` says since when it can tell.
+    """
+    found = list(rows_of(tx, chain))
+    if not found and not tx.count("ledger", {"run_id": chain}):
+        return
+    tx.touched.update({(table, key_of_row(table, row)): (row, True) for table, row in found})
+    append(tx, chain, "baseline", None, {})
+
+
+def unvouched(tx: Transaction) -> list[str]:
+    """The chains of a store whose rows no entry names yet."""
+    chains = {row["run_id"] for row in tx.select("chain_heads")}
+    chains |= {chain_of_scope(row["scope"]) for row in tx.select("taints")}
+    return sorted(chains)
+
+
+def forget(tx: Transaction, run_id: str) -> None:
+    """Leave no trace of the chain: its rows were deleted on purpose, and a note is elsewhere."""
+    for (table, key), (row, _) in list(tx.touched.items()):
+        if chain_of(tx, table, row) in (run_id, None):
+            del tx.touched[table, key]
+    tx.memo.pop(run_id, None)
+
+
+def _write_entries(tx: Transaction) -> None:
+    """Write what is pending; the last entry of each chain carries the digests of its rows."""
+    rows = _digests(tx)
+    last = {run_id: place for place, (run_id, *_) in enumerate(tx.pending)}
+    for place, (run_id, kind, call_key, facts) in enumerate(tx.pending):
+        mine = rows.pop(run_id, []) if last[run_id] == place else []
+        _write(tx, run_id, kind, call_key, facts, mine)
+    # Rows of other runs: the limits of the run around a tool's own, an approval taken elsewhere.
+    for run_id, mine in rows.items():
+        _write(tx, run_id, "changed", None, {}, mine)
+    tx.pending.clear()
+    tx.touched.clear()
+
+
+def _digests(tx: Transaction) -> dict[str, list[list[Any]]]:
+    """For each chain `[table, *key, digest]` of the rows changed; no digest for a deleted one."""
+    found: dict[str, list[list[Any]]] = {}
+    for (table, _), (row, there) in tx.touched.items():
+        chain = chain_of(tx, table, row)
+        if chain is not None:
+            digest = row_digest(tx.key, table, row) if there else None
+            found.setdefault(chain, []).append([table, *key_of_row(table, row), digest])
+    return found
+
+
+def _write(
+    tx: Transaction,
+    run_id: str,
+    kind: str,
+    call_key: str | None,
+    facts: dict[str, Any],
+    rows: list[list[Any]],
+) -> None:
     head = tx.memo.get(run_id) or _head(tx, run_id)
+    if head["seq"] == 0 and not is_scope(run_id):
+        whose = {"principal": facts.get("principal"), "tenant": facts.get("tenant") or ""}
+        if tx.insert("runs", {"run_id": run_id, "started_at": tx.now} | whose):
+            made, _ = tx.touched["runs", run_id]
+            rows = [*rows, ["runs", run_id, row_digest(tx.key, "runs", made)]]
+    if rows:
+        facts["rows"] = rows
     moved, added = _add(tx, run_id, head, kind, call_key, facts)
     if not added:
         moved, _ = _add(tx, run_id, _end_of_entries(tx, run_id), kind, call_key, facts)
-    if moved["seq"] == 1:
-        whose = {"principal": facts.get("principal"), "tenant": facts.get("tenant") or ""}
-        tx.insert("runs", {"run_id": run_id, "started_at": tx.now} | whose)
     if not tx.update("chain_heads", {"run_id": run_id}, moved):
         tx.insert("chain_heads", {"run_id": run_id} | moved)
     tx.memo[run_id] = moved
@@ -77,7 +166,7 @@ def _add(
     """The chain's next head, and whether the entry was added: `False` if one is in its place."""
     seq = head["seq"] + 1
     named = {"v": VERSION, "run": run_id, "seq": seq, "at": tx.now, "kind": kind, "call": call_key}
-    body = to_json({**named, **facts})
+    body = json_bytes({**named, **facts})
     link = chain_hash(head["hash"], body)
     # A head that was not sealed stays so: a seal would hide that somebody has changed the chain.
     mac = head_mac(tx.key, run_id, seq, link) if head["mac"] else b""

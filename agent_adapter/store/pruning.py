@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Row, Transaction
-from agent_adapter.store.switch import UPKEEP
+from agent_adapter.store.witness import UPKEEP
 
 OF_A_RUN = ("calls", "ledger", "chain_heads", "payloads", "usage", "runs", "reservations")
 """The tables whose rows belong to one run."""
@@ -60,4 +60,4 @@ def _delete(tx: Transaction, run_id: str) -> None:
     for table in (*OF_A_RUN, "approvals"):
         tx.delete(table, {"run_id": run_id})
     tx.delete("taints", {"scope": f"run:{run_id}"})
-    tx.memo.pop(run_id, None)
+    ledger.forget(tx, run_id)

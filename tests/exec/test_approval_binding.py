@@ -806,7 +806,7 @@ async def test_the_request_names_principal_run_and_taint(memory: Any) -> None:
     await executor.run_spec(till.spec, ARGS, in_run(principal="bob", call_id="c"))
     (request,) = port.requests
     assert (request.principal, request.run_id, request.call_id) == ("bob", "run_1", "c")
-    assert request.taint == ("charge (p)",)
+    assert request.taint == ("charge",)
 
 
 async def test_a9_an_earlier_failure_is_no_approval(memory: Any) -> None:

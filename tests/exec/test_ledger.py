@@ -172,7 +172,7 @@ async def test_a28_an_anchored_run_that_is_gone_is_missed(store: Any) -> None:
     kept = await ledger.anchors(store)
 
     def remove(tx: Any) -> None:
-        for table in ("ledger", "chain_heads", "calls", "payloads"):
+        for table in ("ledger", "chain_heads", "calls", "payloads", "runs"):
             tx.delete(table, {"run_id": "run_1"})
 
     await store.write(remove)

@@ -172,7 +172,7 @@ async def test_a_reader_does_not_wait_for_the_writer(store: SqliteStore) -> None
 
 async def test_a_value_that_no_column_holds_fails_its_operation(store: SqliteStore) -> None:
     """A number beyond 64 bits or a list is a StoreError for its caller alone."""
-    for value in (2**70, ["list"], "\ud800"):
+    for value in (2**70, ["list"]):
         with pytest.raises(StoreError, match="cannot be stored"):
             await store.write(lambda tx, value=value: tx.insert("runs", {"run_id": value}))
     assert await store.write(lambda tx: tx.insert("runs", {"run_id": "r"})) is True

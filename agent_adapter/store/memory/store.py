@@ -10,13 +10,17 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from pydantic_core import PydanticSerializationError
+
 from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
-from agent_adapter.store.base import Condition, Operation, Row
+from agent_adapter.store import ledger
+from agent_adapter.store.base import Condition, Entry, Operation, Row
 from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
 from agent_adapter.store.memory.eviction import IdleRuns
 from agent_adapter.store.memory.table import MemoryTable
 from agent_adapter.store.tables import TABLES
+from agent_adapter.store.witness import WITNESSED, Touched
 
 T = TypeVar("T")
 
@@ -36,7 +40,18 @@ class _Tables(dict[str, MemoryTable]):
 class _MemoryTransaction:
     """The tables inside one operation; what it changed is noted, to be taken back if it raises."""
 
-    __slots__ = ("_idle", "_run_tables", "_tables", "key", "memo", "now", "owner_id", "undo")
+    __slots__ = (
+        "_idle",
+        "_run_tables",
+        "_tables",
+        "key",
+        "memo",
+        "now",
+        "owner_id",
+        "pending",
+        "touched",
+        "undo",
+    )
 
     def __init__(self, tables: _Tables, idle: IdleRuns, owner_id: str, key: bytes) -> None:
         self._tables = tables
@@ -48,6 +63,8 @@ class _MemoryTransaction:
         )
         self.undo: list[tuple[MemoryTable, Any, Row | None]] = []
         self.memo: dict[str, Row] = {}
+        self.touched: Touched = {}
+        self.pending: list[Entry] = []
         self.now = 0.0
         self.owner_id = owner_id
         self.key = key
@@ -73,6 +90,8 @@ class _MemoryTransaction:
             return False
         stored.put(key, full)
         self.undo.append((stored, key, None))
+        if table in WITNESSED:
+            self.touched[table, key] = (full, True)
         if table in self._run_tables and full["run_id"] is not None:
             self._idle.touch(full["run_id"], self.now)
         return True
@@ -83,7 +102,10 @@ class _MemoryTransaction:
         found = stored.find(where)
         for key, row in found:
             self.undo.append((stored, key, row))
-            stored.put(key, {**row, **values})
+            changed = {**row, **values}
+            stored.put(key, changed)
+            if table in WITNESSED:
+                self.touched[table, key] = (changed, True)
         if found and table in self._run_tables:
             run_id = found[0][1]["run_id"]
             if run_id is not None:
@@ -96,6 +118,8 @@ class _MemoryTransaction:
         for key, row in found:
             self.undo.append((stored, key, row))
             stored.remove(key)
+            if table in WITNESSED:
+                self.touched[table, key] = (row, False)
         return len(found)
 
     def select(
@@ -224,17 +248,20 @@ class MemoryStore:
         tx.memo.clear()
         self._busy = True
         try:
-            value = op(tx)
+            value = ledger.run(op, tx)
             if not writes and tx.undo:
                 raise StoreError("memory://: an operation of read() may not write; use write()")
             tx.undo.clear()
             self._idle.tick(now)
             return value
-        except BaseException:
+        except BaseException as error:
             tx.roll_back()
-            raise
+            fallback: Operation[T] | None = getattr(op, "fallback", None)
+            if fallback is None or not isinstance(error, PydanticSerializationError):
+                raise
         finally:
             self._busy = False
+        return self._run(fallback, now, writes=writes)
 
     def before_fork(self) -> None:
         """Stand still while the process is copied."""

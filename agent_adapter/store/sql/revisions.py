@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-REVISIONS: tuple[str, ...] = ("0001", "0002", "0003", "0004")
+REVISIONS: tuple[str, ...] = ("0001", "0002", "0003", "0004", "0005")
 """Known revisions; a file with another one is newer than this library."""
 
 HEAD = REVISIONS[-1]
 """What a store is brought to when it is opened."""
+
+_NAMES_ROWS = "0005"
+
+
+def names_rows(revision: str) -> bool:
+    """Whether the chains of such a store name the rows that they vouch for."""
+    return REVISIONS.index(revision) >= REVISIONS.index(_NAMES_ROWS)

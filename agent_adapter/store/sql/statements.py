@@ -20,6 +20,7 @@ from agent_adapter.core.errors import StoreError
 from agent_adapter.store.conditions import check_columns, refuse_none, term
 from agent_adapter.store.sql.schema import core_table
 from agent_adapter.store.tables import TABLES, Table
+from agent_adapter.store.witness import WITNESSED
 
 InsertIfAbsent = Callable[[sa.Table], Any]
 """A dialect's `INSERT … ON CONFLICT DO NOTHING` for a table."""
@@ -90,7 +91,8 @@ class Statements(dict[tuple[Any, ...], Statement]):
             case ("update", _, columns, shape):
                 return _update(declared, columns, shape)
             case ("delete", _, shape):
-                return sa.delete(core_table(declared)).where(*_conditions(declared, shape, 0))
+                deleted = sa.delete(core_table(declared)).where(*_conditions(declared, shape, 0))
+                return _seen(declared, deleted)
             case ("count", _, shape):
                 counted = sa.select(sa.func.count()).select_from(core_table(declared))
                 return counted.where(*_conditions(declared, shape, 0))
@@ -134,7 +136,12 @@ def _update(declared: Table, columns: tuple[str, ...], shape: Shape) -> Any:
             )
     values = {name: _bind(i) for i, name in enumerate(columns)}
     where = _conditions(declared, shape, len(columns))
-    return sa.update(core_table(declared)).where(*where).values(values)
+    return _seen(declared, sa.update(core_table(declared)).where(*where).values(values))
+
+
+def _seen(declared: Table, change: Any) -> Any:
+    """Return the rows that the ledger vouches for, so that it knows what they became."""
+    return change.returning(core_table(declared)) if declared.name in WITNESSED else change
 
 
 def _select(

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store.base import Condition, Row
+from agent_adapter.store.base import Condition, Entry, Row
 from agent_adapter.store.conditions import check_columns, listed
 from agent_adapter.store.sql.statements import Shape, Statement, Statements
+from agent_adapter.store.text import MARK, escape, unescape
+from agent_adapter.store.witness import WITNESSED, Touched
 
 
 class Cursor(Protocol):
@@ -39,7 +41,18 @@ IsLive = Callable[["SqlTransaction", str], bool]
 class SqlTransaction:
     """One per connection, used again for every operation; `wrote` counts the rows changed."""
 
-    __slots__ = ("_cursor", "_is_live", "_statements", "key", "memo", "now", "owner_id", "wrote")
+    __slots__ = (
+        "_cursor",
+        "_is_live",
+        "_statements",
+        "key",
+        "memo",
+        "now",
+        "owner_id",
+        "pending",
+        "touched",
+        "wrote",
+    )
 
     def __init__(
         self, cursor: Cursor, statements: Statements, *, key: bytes, owner_id: str, is_live: IsLive
@@ -50,6 +63,8 @@ class SqlTransaction:
         self.key = key
         self.owner_id = owner_id
         self.memo: dict[str, Row] = {}
+        self.touched: Touched = {}
+        self.pending: list[Entry] = []
         self.now = 0.0
         self.wrote = 0
 
@@ -58,9 +73,9 @@ class SqlTransaction:
         statement = self._statements["get", table]
         if len(key) != len(statement.declared.key):
             raise StoreError(f"the key of {table!r} is ({', '.join(statement.declared.key)})")
-        self._cursor.execute(statement.sql, key)
+        self._cursor.execute(statement.sql, _gated(key))
         row = self._cursor.fetchone()
-        return None if row is None else dict(zip(statement.columns, row, strict=True))
+        return None if row is None else _row(statement, row)
 
     def insert(self, table: str, row: Row) -> bool:
         """Add the row unless its key exists."""
@@ -73,18 +88,26 @@ class SqlTransaction:
         for name in declared.key:
             if full[name] is None:
                 raise StoreError(f"a row of {table!r} needs all of ({', '.join(declared.key)})")
-        return self._change(statement, list(full.values())) == 1
+        added = self._change(statement, list(full.values())) == 1
+        if added and table in WITNESSED:
+            self._touch(statement, full, there=True)
+        return added
 
     def update(self, table: str, where: Condition, values: Row) -> int:
         """Set `values` in every matching row."""
         shape, wanted = _shape_of(where)
         statement = self._statements["update", table, tuple(values), shape]
+        if table in WITNESSED:
+            return self._change_seen(statement, [*values.values(), *wanted], there=True)
         return self._change(statement, [*values.values(), *wanted])
 
     def delete(self, table: str, where: Condition) -> int:
         """Remove every matching row."""
         shape, wanted = _shape_of(where)
-        return self._change(self._statements["delete", table, shape], wanted)
+        statement = self._statements["delete", table, shape]
+        if table in WITNESSED:
+            return self._change_seen(statement, wanted, there=False)
+        return self._change(statement, wanted)
 
     def select(
         self,
@@ -103,8 +126,7 @@ class SqlTransaction:
         if limited:
             wanted.append(limit)
         self._cursor.execute(statement.sql, _in_order(statement, wanted))
-        columns = statement.columns
-        return [dict(zip(columns, row, strict=True)) for row in self._cursor.fetchall()]
+        return [_row(statement, row) for row in self._cursor.fetchall()]
 
     def count(self, table: str, where: Condition | None = None) -> int:
         """How many rows match."""
@@ -123,6 +145,22 @@ class SqlTransaction:
         changed = self._cursor.rowcount
         self.wrote += changed
         return changed
+
+    def _change_seen(self, statement: Statement, values: Sequence[Any], *, there: bool) -> int:
+        """Change rows of a witnessed table; the statement returns them."""
+        self._cursor.execute(statement.sql, _in_order(statement, values))
+        changed = self._cursor.fetchall()
+        for row in changed:
+            self._touch(statement, _row(statement, row), there=there)
+        self.wrote += len(changed)
+        return len(changed)
+
+    def _touch(self, statement: Statement, row: Row, *, there: bool) -> None:
+        declared = statement.declared
+        key = (
+            row[declared.key[0]] if len(declared.key) == 1 else tuple(row[k] for k in declared.key)
+        )
+        self.touched[declared.name, key] = (row, there)
 
 
 def _shape_of(where: Condition | None) -> tuple[Shape, list[Any]]:
@@ -146,7 +184,22 @@ def _shape_of(where: Condition | None) -> tuple[Shape, list[Any]]:
 
 def _in_order(statement: Statement, values: Sequence[Any]) -> Sequence[Any]:
     """`values` in the order in which the statement takes them."""
+    values = _gated(values)
     if statement.order is None:
         return values
     several = (*values, *statement.constants)
     return [several[i] for i in statement.order]
+
+
+def _gated(values: Sequence[Any]) -> list[Any]:
+    """The values with every text as a database can keep it."""
+    return [escape(value) if isinstance(value, str) else value for value in values]
+
+
+def _row(statement: Statement, values: Sequence[Any]) -> Row:
+    """A row by column, with every text as it was given."""
+    row = dict(zip(statement.columns, values, strict=True))
+    for name, value in row.items():
+        if type(value) is str and MARK in value:
+            row[name] = unescape(value)
+    return row

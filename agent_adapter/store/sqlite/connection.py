@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from pathlib import Path
 
+from pydantic_core import PydanticSerializationError
 from sqlalchemy import Table
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import Insert
@@ -98,6 +99,12 @@ def is_busy(error: BaseException) -> bool:
 def is_storage_trouble(error: BaseException) -> bool:
     """Whether the disk or the file is at fault, not the statement."""
     return isinstance(error, sqlite3.Error) and error_code(error) in _TROUBLE
+
+
+def is_unstorable(error: BaseException) -> bool:
+    """Whether a value is at fault that this database can never store."""
+    values = OverflowError | UnicodeEncodeError | PydanticSerializationError
+    return isinstance(error, sqlite3.Error | values) and not is_storage_trouble(error)
 
 
 def error_code(error: sqlite3.Error) -> int:

@@ -17,15 +17,17 @@ from typing import Any, TypeVar
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
+from agent_adapter.store import ledger
 from agent_adapter.store.base import Operation
 from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
-from agent_adapter.store.sql.revisions import HEAD
+from agent_adapter.store.sql.revisions import HEAD, names_rows
 from agent_adapter.store.sql.transaction import SqlTransaction
 from agent_adapter.store.sqlite.connection import (
     read_only_connection,
     sqlite_statements,
     writing_connection,
 )
+from agent_adapter.store.sqlite.file import DatabaseFile
 from agent_adapter.store.sqlite.inspection import inspect
 from agent_adapter.store.sqlite.keyfile import (
     checked_key,
@@ -71,6 +73,7 @@ class SqliteStore:
         inspect(self.path)
         with opening_lock(self._owners):
             self.key = self._prepare(key)
+            self._file = DatabaseFile(self.path)
         self._beginning = threading.Lock()
         self._held: list[Lock] = []
         self._begin()
@@ -95,6 +98,15 @@ class SqliteStore:
         """Run `op` over a snapshot, beside the writer."""
         self._current()
         return self._readers.read(op)
+
+    def integrity_problems(self) -> list[str]:
+        """What SQLite's own check of pages, indexes and constraints finds; reads the whole file."""
+        with contextlib.closing(read_only_connection(self.path)) as connection:
+            try:
+                found = connection.execute("PRAGMA integrity_check(20)").fetchall()
+            except sqlite3.DatabaseError as error:
+                return [str(error)]
+        return [str(row[0]) for row in found if row[0] != "ok"]
 
     async def flush(self) -> None:
         """Return when everything posted so far is on the disk."""
@@ -125,14 +137,26 @@ class SqliteStore:
                 if found != HEAD:
                     from agent_adapter.store.sqlite.migrate import migrate
 
-                    migrate(connection)
+                    # A version whose chains named no rows: they are vouched for as they are.
+                    unseen = found is not None and not names_rows(found)
+                    migrate(connection, partial(self._vouch, key) if unseen else None)
                 self._check(connection, key)
         return key
 
-    def _check(self, connection: sqlite3.Connection, key: bytes) -> None:
-        tx = SqlTransaction(
+    def _vouch(self, key: bytes, connection: sqlite3.Connection) -> None:
+        """Write a baseline for each chain, in the transaction of the migration."""
+        tx = self._bare_transaction(connection, key)
+        tx.now = self._clock()
+        for chain in ledger.unvouched(tx):
+            ledger.run(partial(ledger.baseline, chain=chain), tx)
+
+    def _bare_transaction(self, connection: sqlite3.Connection, key: bytes) -> SqlTransaction:
+        return SqlTransaction(
             connection.cursor(), self._statements, key=key, owner_id="", is_live=lambda *_: False
         )
+
+    def _check(self, connection: sqlite3.Connection, key: bytes) -> None:
+        tx = self._bare_transaction(connection, key)
         if not is_marked(tx):
             begin_immediate(connection)
             mark_key(tx)
@@ -155,6 +179,7 @@ class SqliteStore:
             transaction=transaction,
             owner=owner,
             clock=self._clock,
+            file=self._file,
         )
         self._readers = Readers(
             name=name,

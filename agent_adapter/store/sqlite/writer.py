@@ -16,9 +16,11 @@ from typing import Any, TypeVar
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
+from agent_adapter.store import ledger
 from agent_adapter.store.base import Operation
 from agent_adapter.store.sql.transaction import SqlTransaction
-from agent_adapter.store.sqlite.connection import is_busy, is_storage_trouble
+from agent_adapter.store.sqlite.connection import is_busy, is_storage_trouble, is_unstorable
+from agent_adapter.store.sqlite.file import DatabaseFile, FileMoved
 from agent_adapter.store.sqlite.owners import BEAT_SECONDS, Owner
 
 T = TypeVar("T")
@@ -34,6 +36,7 @@ BUSY_SECONDS = 30.0
 
 _MEMO_LIMIT = 10_000
 _TRY_SECONDS = 5.0
+_OWED_SECONDS = 1.0
 _COURTESY_SECONDS = 0.0005
 _JOIN_SECONDS = 5.0
 
@@ -59,6 +62,10 @@ class _Job:
         self.error: BaseException | None = None
 
 
+class _OtherwiseAgain(Exception):
+    """An operation's values cannot be stored; the batch is taken back and its fallback runs."""
+
+
 class _OperationFailed(Exception):
     """An operation raised after it had written; the batch is taken back."""
 
@@ -77,13 +84,16 @@ class Writer:
         transaction: Callable[[sqlite3.Cursor], SqlTransaction],
         owner: Owner,
         clock: Clock,
+        file: DatabaseFile,
     ) -> None:
         self._name = name
+        self._file = file
         self._connect = connect
         self._transaction = transaction
         self._owner = owner
         self._clock = clock
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._owed: deque[_Job] = deque()
         self._room: deque[tuple[_Loop, _Future]] = deque()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -127,7 +137,7 @@ class Writer:
 
     def abandoned(self) -> list[object]:
         """What a forked child must keep and never touch."""
-        return [self._connection, self._tx, self._queue, self._thread, self.gate]
+        return [self._connection, self._tx, self._queue, self._owed, self._thread, self.gate]
 
     async def _wait_for_room(self, loop: _Loop) -> None:
         room: _Future = loop.create_future()
@@ -172,9 +182,9 @@ class Writer:
                 self._waited = False
                 time.sleep(_COURTESY_SECONDS)
         self._ended = True
-        while rest := self._rest():
+        while rest := [*self._debts(), *self._rest()]:
             with self.gate:
-                self._commit(rest)
+                self._commit(rest, last=True)
             _deliver(rest)
         with self.gate:
             self._disconnect()
@@ -191,13 +201,15 @@ class Writer:
 
     def _gather(self) -> tuple[list[_Job], bool]:
         """What is queued by now, at least one job, and whether it is the last."""
-        batch: list[_Job] = []
+        batch = self._debts()
+        if self._owed:
+            return batch, False
         try:
             timeout = BEAT_SECONDS if self._owner.needs_beats else None
-            job = self._queue.get(timeout=timeout)
+            job = self._queue.get(timeout=_OWED_SECONDS if batch else timeout)
             while job is not None:
                 batch.append(job)
-                if len(batch) == BATCH:
+                if len(batch) >= BATCH:
                     break
                 job = self._queue.get_nowait()
         except queue.Empty:
@@ -206,10 +218,15 @@ class Writer:
             batch.append(_Job(self._owner.beat, None, None, None))
         return batch, job is None
 
-    def _commit(self, batch: list[_Job]) -> None:
+    def _debts(self) -> list[_Job]:
+        """Posted jobs that could not be written before, up to one batch; they come first."""
+        return [self._owed.popleft() for _ in range(min(len(self._owed), BATCH))]
+
+    def _commit(self, batch: list[_Job], *, last: bool = False) -> None:
         """Commit the batch, trying again for 5 s; what came of each job is in it.
 
         When a job raised after it had written, the batch is taken back and each job is done alone.
+        What was posted is kept and tried again until the end (`last`).
         """
         pending = list(batch)
         alone = False
@@ -222,24 +239,34 @@ class Writer:
                 if not alone:
                     alone = True
                     continue
+            except _OtherwiseAgain:
+                continue
+            except FileMoved as error:
+                self._disconnect()
+                return self._give_up(pending, error, last=last)
             except sqlite3.Error as error:
                 self._disconnect()
                 failing_since = failing_since or time.monotonic()
                 if time.monotonic() - failing_since < _TRY_SECONDS:
                     time.sleep(random.uniform(0.02, 0.1))  # noqa: S311 - jitter, no secret
                     continue
-                return self._give_up(pending, error)
+                return self._give_up(pending, error, last=last)
             except BaseException as error:
-                # Whatever it is, those who wait must hear of it.
+                # Whatever it is, those who wait must hear of it; trying again would not help.
                 self._disconnect()
-                return self._give_up(pending, error)
+                return self._give_up(pending, error, last=True)
             failing_since = None
             del pending[: len(jobs)]
         self._beaten_at = time.monotonic()
         return None
 
     def _transact(self, jobs: Sequence[_Job]) -> None:
-        """One transaction; `_OperationFailed`, rolled back, when a job raised after writing."""
+        """One transaction; `_OperationFailed`, rolled back, when a job raised after writing.
+
+        It is told done only if what lies at the path is still the file that was opened: else two
+        processes could each write a file of their own under one name.
+        """
+        self._file.check()
         tx = self._ready()
         connection = self._connection
         assert connection is not None  # noqa: S101 - `_ready` made it
@@ -254,6 +281,7 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        self._file.check()
 
     def _forget_what_others_changed(
         self, connection: sqlite3.Connection, tx: SqlTransaction
@@ -269,10 +297,15 @@ class Writer:
         tx.wrote = 0
         job.error = job.value = None
         try:
-            job.value = job.op(tx)
+            job.value = ledger.run(job.op, tx)
         except BaseException as error:
             if is_storage_trouble(error):
                 raise
+            fallback = getattr(job.op, "fallback", None)
+            if fallback is not None and is_unstorable(error):
+                _log.warning("%s: stored without its values: %s", self._name, error)
+                job.op = fallback
+                raise _OtherwiseAgain from error
             job.error = _mapped(self._name, error)
             # One that raised before it wrote has nothing to take back.
             if tx.wrote:
@@ -290,14 +323,30 @@ class Writer:
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
 
-    def _give_up(self, batch: list[_Job], error: BaseException) -> None:
+    def _give_up(self, batch: list[_Job], error: BaseException, *, last: bool) -> None:
+        """Tell those who wait; keep what was posted, which nobody else would try again."""
+        why = str(error) or type(error).__name__
+        advice = " see that the disk has room, the file is there and no other program holds it"
         for job in batch:
-            job.value = None
-            job.error = StoreError(
-                f"cannot write {self._name}: {str(error) or type(error).__name__};"
-                " see that the disk has room, the file is there and no other program holds it"
+            job.value = job.error = None
+            if job.future is None and job.op != self._owner.beat and not last:
+                self._owe(job)
+            if job.future is None and not last:
+                continue
+            job.error = (
+                StoreError(why)
+                if isinstance(error, FileMoved)
+                else StoreError(f"cannot write {self._name}: {why};{advice}")
             )
             job.error.__cause__ = error
+
+    def _owe(self, job: _Job) -> None:
+        if len(self._owed) >= QUEUE_LIMIT:
+            # How a write ended is kept whatever it costs; what a read gave is not.
+            kept = [each for each in self._owed if getattr(each.op, "must_be_kept", False)]
+            _log.error("%s: %d records of reads are lost", self._name, len(self._owed) - len(kept))
+            self._owed = deque(kept)
+        self._owed.append(job)
 
     def _make_room(self) -> None:
         # As many as waited when it began: those who come now look for themselves.
@@ -332,7 +381,7 @@ def _closed(name: str) -> StoreError:
 
 
 def _mapped(name: str, error: BaseException) -> BaseException:
-    if isinstance(error, sqlite3.Error | OverflowError | UnicodeEncodeError):
+    if is_unstorable(error):
         mapped = StoreError(f"{name}: an operation cannot be stored: {error}")
         mapped.__cause__ = error
         return mapped

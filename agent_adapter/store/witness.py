@@ -1,0 +1,179 @@
+"""Rows that the ledger vouches for: each has a digest in the chain of the run it belongs to.
+
+A transaction notes the rows that an operation changes in these tables. The entry that the
+operation appends carries their digests, so that `verify` can compare every column with what was
+written last. A digest is keyed: what an erased text was cannot be guessed from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from pydantic_core import to_json
+
+from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.tables import TABLES, Kind
+from agent_adapter.store.text import escape
+
+UPKEEP = "upkeep"
+"""The run under which the ledger keeps what was done to the store as a whole."""
+
+SWITCH = "writes-stopped"
+CANCELLED = "cancelled:"
+_RUN_SCOPE = "run:"
+_LABELS = "labels:"
+_DIGEST_BYTES = 16
+
+Touched = dict[tuple[str, Any], tuple[Row, bool]]
+"""Changed rows by table and key: the row, and whether it is still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Witnessed:
+    """One table: its key, the columns of a digest in a fixed order, and the chain of a row."""
+
+    key: tuple[str, ...]
+    columns: tuple[tuple[str, Kind], ...]
+    chain: _Chain
+
+
+_Chain = Callable[[Transaction, Row], str | None]
+
+
+def _of_run(tx: Transaction, row: Row) -> str | None:
+    return row["run_id"] or UPKEEP
+
+
+def _of_record(tx: Transaction, row: Row) -> str | None:
+    record = tx.get("approvals", row["approval_id"])
+    return None if record is None else _of_run(tx, record)
+
+
+def _of_scope(tx: Transaction, row: Row) -> str | None:
+    return chain_of_scope(str(row["scope"]))
+
+
+def chain_of_scope(scope: str) -> str:
+    """The chain that vouches for the labels of a run or a conversation."""
+    return scope.removeprefix(_RUN_SCOPE) if scope.startswith(_RUN_SCOPE) else _LABELS + scope
+
+
+def _of_name(tx: Transaction, row: Row) -> str | None:
+    name = str(row["name"])
+    if name.startswith(CANCELLED):
+        return name.removeprefix(CANCELLED)
+    return UPKEEP if name == SWITCH else None
+
+
+def _of_store(tx: Transaction, row: Row) -> str | None:
+    return UPKEEP
+
+
+_CHAINS: dict[str, _Chain] = {
+    "calls": _of_run,
+    "approvals": _of_run,
+    "votes": _of_record,
+    "runs": _of_run,
+    "usage": _of_run,
+    "reservations": _of_run,
+    "taints": _of_scope,
+    "meta": _of_name,
+    "tokens": _of_store,
+}
+_CHANGES_UNSEEN = {"tokens": {"last_used_at"}}
+"""Columns that tell nothing about what was decided, and change too often for an entry."""
+
+
+def _declared() -> dict[str, _Witnessed]:
+    found = {}
+    for table in TABLES:
+        if table.name not in _CHAINS:
+            continue
+        left_out = _CHANGES_UNSEEN.get(table.name, set())
+        columns = sorted((c.name, c.kind) for c in table.columns if c.name not in left_out)
+        found[table.name] = _Witnessed(table.key, tuple(columns), _CHAINS[table.name])
+    return found
+
+
+_OF_RUNS = tuple(table for table, chain in _CHAINS.items() if chain is _of_run)
+
+WITNESSED: Mapping[str, _Witnessed] = _declared()
+"""The tables whose rows are in the chains."""
+
+
+def scope_of(chain: str) -> str:
+    """The scope whose labels the chain vouches for."""
+    return chain.removeprefix(_LABELS) if is_scope(chain) else _RUN_SCOPE + chain
+
+
+def key_of_row(table: str, row: Row) -> tuple[Any, ...]:
+    """The primary key of a row, as entries name it."""
+    return tuple(row[name] for name in WITNESSED[table].key)
+
+
+def chain_of(tx: Transaction, table: str, row: Row) -> str | None:
+    """The chain that vouches for the row; `None` for a row that needs none."""
+    return WITNESSED[table].chain(tx, row)
+
+
+def is_scope(chain: str) -> bool:
+    """Whether the chain is that of a conversation's labels, and not of a run."""
+    return chain.startswith(_LABELS)
+
+
+def row_digest(key: bytes, table: str, row: Row) -> str:
+    """The keyed digest of every column that is set.
+
+    Columns without a value are left out, so a column that a later version adds changes no digest.
+    """
+    known: dict[str, Any] = {"": table}
+    for name, kind in WITNESSED[table].columns:
+        value = row[name]
+        if value is not None:
+            known[name] = _as_stored(value, kind)
+    return blake2b(to_json(known), key=key, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _as_stored(value: Any, kind: Kind) -> Any:
+    """The value as a database gives it back."""
+    if kind == "text":
+        return escape(value) if isinstance(value, str) else value
+    if kind == "real" and isinstance(value, int):
+        return float(value)
+    if kind == "int" and isinstance(value, bool | float) and value == int(value):
+        return int(value)
+    return value
+
+
+def rows_of(tx: Transaction, chain: str) -> Iterator[tuple[str, Row]]:
+    """Every row, with its table, that the chain must vouch for."""
+    if not is_scope(chain):
+        for table in _OF_RUNS:
+            for row in tx.select(table, {"run_id": chain}):
+                yield table, row
+                if table == "approvals":
+                    votes = tx.select("votes", {"approval_id": row["id"]})
+                    yield from (("votes", vote) for vote in votes)
+        cancelled = tx.get("meta", CANCELLED + chain)
+        if cancelled is not None:
+            yield "meta", cancelled
+    yield from (("taints", row) for row in tx.select("taints", {"scope": scope_of(chain)}))
+    if chain == UPKEEP:
+        switch = tx.get("meta", SWITCH)
+        if switch is not None:
+            yield "meta", switch
+        yield from (("tokens", row) for row in tx.select("tokens"))
+
+
+def chains_of_rows(tx: Transaction) -> set[str]:
+    """The chains that the rows of all witnessed tables belong to; reads every row."""
+    chains = set()
+    for table in WITNESSED:
+        for row in tx.select(table):
+            chain = chain_of(tx, table, row)
+            if chain is not None:
+                chains.add(chain)
+    return chains
