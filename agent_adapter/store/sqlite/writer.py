@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from agent_adapter.core.errors import StoreError
@@ -21,6 +21,7 @@ from agent_adapter.store.base import Operation
 from agent_adapter.store.sql.transaction import SqlTransaction
 from agent_adapter.store.sqlite.connection import is_busy, is_storage_trouble, is_unstorable
 from agent_adapter.store.sqlite.file import DatabaseFile, FileMoved
+from agent_adapter.store.sqlite.jobs import Future, Job, Loop, call, deliver, wake
 from agent_adapter.store.sqlite.owners import BEAT_SECONDS, Owner
 
 T = TypeVar("T")
@@ -41,25 +42,6 @@ _COURTESY_SECONDS = 0.0005
 _JOIN_SECONDS = 5.0
 
 _log = logging.getLogger("agent_adapter.store")
-
-_Loop = asyncio.AbstractEventLoop
-_Future = asyncio.Future[Any]
-
-
-class _Job:
-    """An operation, who waits for it, and what came of it."""
-
-    __slots__ = ("at", "error", "future", "loop", "op", "value")
-
-    def __init__(
-        self, op: Operation[Any], at: float | None, loop: _Loop | None, future: _Future | None
-    ) -> None:
-        self.op = op
-        self.at = at
-        self.loop = loop
-        self.future = future
-        self.value: Any = None
-        self.error: BaseException | None = None
 
 
 class _OtherwiseAgain(Exception):
@@ -92,9 +74,9 @@ class Writer:
         self._transaction = transaction
         self._owner = owner
         self._clock = clock
-        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._owed: deque[_Job] = deque()
-        self._room: deque[tuple[_Loop, _Future]] = deque()
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._owed: deque[Job] = deque()
+        self._room: deque[tuple[Loop, Future]] = deque()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._stopped = False
@@ -113,14 +95,14 @@ class Writer:
         while self._queue.qsize() >= QUEUE_LIMIT:
             await self._wait_for_room(loop)
         future: asyncio.Future[T] = loop.create_future()
-        self._put(_Job(op, None, loop, future))
+        self._put(Job(op, None, loop, future))
         return await future
 
     def post(self, op: Operation[Any]) -> None:
         """Queue `op` with the time of now; where the queue is full, block until there is room."""
         while self._queue.qsize() >= QUEUE_LIMIT and threading.current_thread() is not self._thread:
             time.sleep(_COURTESY_SECONDS)
-        self._put(_Job(op, self._clock(), None, None))
+        self._put(Job(op, self._clock(), None, None))
 
     def stop(self) -> None:
         """Write what is queued, close the connection and end the thread; waits up to 5 s."""
@@ -139,14 +121,14 @@ class Writer:
         """What a forked child must keep and never touch."""
         return [self._connection, self._tx, self._queue, self._owed, self._thread, self.gate]
 
-    async def _wait_for_room(self, loop: _Loop) -> None:
-        room: _Future = loop.create_future()
+    async def _wait_for_room(self, loop: Loop) -> None:
+        room: Future = loop.create_future()
         self._room.append((loop, room))
         # Checked again after it is announced: the writer wakes every waiter that it finds.
         if self._queue.qsize() >= QUEUE_LIMIT:
             await room
 
-    def _put(self, job: _Job) -> None:
+    def _put(self, job: Job) -> None:
         if self._thread is None or self._stopped:
             self._start()
         self._queue.put(job)
@@ -155,7 +137,7 @@ class Writer:
             late = self._rest()
             for one in late:
                 one.error = _closed(self._name)
-            _deliver(late)
+            deliver(late)
 
     def _start(self) -> None:
         with self._starting:
@@ -176,7 +158,7 @@ class Writer:
                 continue
             with self.gate:
                 self._commit(batch)
-            _deliver(batch)
+            deliver(batch)
             self._make_room()
             if self._waited:
                 self._waited = False
@@ -185,11 +167,11 @@ class Writer:
         while rest := [*self._debts(), *self._rest()]:
             with self.gate:
                 self._commit(rest, last=True)
-            _deliver(rest)
+            deliver(rest)
         with self.gate:
             self._disconnect()
 
-    def _rest(self) -> list[_Job]:
+    def _rest(self) -> list[Job]:
         """What was queued after the end was requested."""
         rest = []
         with contextlib.suppress(queue.Empty):
@@ -199,7 +181,7 @@ class Writer:
                     rest.append(job)
         return rest
 
-    def _gather(self) -> tuple[list[_Job], bool]:
+    def _gather(self) -> tuple[list[Job], bool]:
         """What is queued by now, at least one job, and whether it is the last."""
         batch = self._debts()
         if self._owed:
@@ -213,16 +195,16 @@ class Writer:
                     break
                 job = self._queue.get_nowait()
         except queue.Empty:
-            job = batch[-1] if batch else _Job(_nothing, None, None, None)
+            job = batch[-1] if batch else Job(_nothing, None, None, None)
         if time.monotonic() - self._beaten_at >= BEAT_SECONDS and (batch or job is not None):
-            batch.append(_Job(self._owner.beat, None, None, None))
+            batch.append(Job(self._owner.beat, None, None, None))
         return batch, job is None
 
-    def _debts(self) -> list[_Job]:
+    def _debts(self) -> list[Job]:
         """Posted jobs that could not be written before, up to one batch; they come first."""
         return [self._owed.popleft() for _ in range(min(len(self._owed), BATCH))]
 
-    def _commit(self, batch: list[_Job], *, last: bool = False) -> None:
+    def _commit(self, batch: list[Job], *, last: bool = False) -> None:
         """Commit the batch, trying again for 5 s; what came of each job is in it.
 
         When a job raised after it had written, the batch is taken back and each job is done alone.
@@ -260,7 +242,7 @@ class Writer:
         self._beaten_at = time.monotonic()
         return None
 
-    def _transact(self, jobs: Sequence[_Job]) -> None:
+    def _transact(self, jobs: Sequence[Job]) -> None:
         """One transaction; `_OperationFailed`, rolled back, when a job raised after writing.
 
         It is told done only if what lies at the path is still the file that was opened: else two
@@ -292,7 +274,7 @@ class Writer:
             self._version = version
             tx.memo.clear()
 
-    def _run(self, job: _Job, tx: SqlTransaction) -> None:
+    def _run(self, job: Job, tx: SqlTransaction) -> None:
         tx.now = self._clock() if job.at is None else job.at
         tx.wrote = 0
         job.error = job.value = None
@@ -323,7 +305,7 @@ class Writer:
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
 
-    def _give_up(self, batch: list[_Job], error: BaseException, *, last: bool) -> None:
+    def _give_up(self, batch: list[Job], error: BaseException, *, last: bool) -> None:
         """Tell those who wait; keep what was posted, which nobody else would try again."""
         why = str(error) or type(error).__name__
         advice = " see that the disk has room, the file is there and no other program holds it"
@@ -340,7 +322,7 @@ class Writer:
             )
             job.error.__cause__ = error
 
-    def _owe(self, job: _Job) -> None:
+    def _owe(self, job: Job) -> None:
         if len(self._owed) >= QUEUE_LIMIT:
             # How a write ended is kept whatever it costs; what a read gave is not.
             kept = [each for each in self._owed if getattr(each.op, "must_be_kept", False)]
@@ -352,7 +334,7 @@ class Writer:
         # As many as waited when it began: those who come now look for themselves.
         for _ in range(len(self._room)):
             loop, room = self._room.popleft()
-            _call(loop, _wake, room)
+            call(loop, wake, room)
 
 
 def begin_immediate(connection: sqlite3.Connection | sqlite3.Cursor) -> bool:
@@ -391,36 +373,3 @@ def _mapped(name: str, error: BaseException) -> BaseException:
         mapped_stop.__cause__ = error
         return mapped_stop
     return error
-
-
-def _deliver(batch: Iterable[_Job]) -> None:
-    """Tell every loop, once, what came of its jobs; a loop's wake-up costs more than a job."""
-    by_loop: dict[_Loop, list[_Job]] = {}
-    for job in batch:
-        if job.loop is not None:
-            by_loop.setdefault(job.loop, []).append(job)
-        elif job.error is not None:
-            _log.error("a posted operation failed", exc_info=job.error)
-    for loop, jobs in by_loop.items():
-        _call(loop, _settle, jobs)
-
-
-def _call(loop: _Loop, function: Callable[[Any], None], argument: Any) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-        loop.call_soon_threadsafe(function, argument)
-
-
-def _settle(jobs: list[_Job]) -> None:
-    for job in jobs:
-        future = job.future
-        if future is None or future.done():
-            continue
-        if job.error is not None:
-            future.set_exception(job.error)
-        else:
-            future.set_result(job.value)
-
-
-def _wake(room: _Future) -> None:
-    if not room.done():
-        room.set_result(None)
