@@ -138,3 +138,25 @@ async def test_a_label_is_written_once(memory: Any) -> None:
     for _ in range(5):
         await executor.run_spec(till.spec, ARGS, in_run())
     assert await memory.read(lambda tx: tx.count("taints")) == 1
+
+
+async def test_r15_a_source_that_is_read_often_leaves_one_label(store: Any) -> None:
+    """From many runs of one thread, through a shared cache: rows do not grow with the calls."""
+    executor, till = Executor(store=store), page(cache=CachePolicy(scope="global"))
+    found = []
+    for i in range(60):
+        await executor.run_spec(till.spec, ARGS, in_run(f"run_{i}", thread_id="th"))
+        if i in (29, 59):
+            found.append(await store.read(lambda tx: tx.count("taints")))
+    of_thread = await store.read(lambda tx: tx.select("taints", {"scope": "thread::th"}))
+    assert [row["label"] for row in of_thread] == ["charge"]
+    assert found == [31, 61]  # one of each run, one of the thread
+
+
+async def test_r15_labels_of_a_cached_read_are_one_for_each_source(store: Any) -> None:
+    """The labels that travel with an entry do not pile up when it is made again."""
+    executor = Executor(store=store)
+    till = page(cache=CachePolicy(scope="global", ttl=0.000001))
+    for i in range(10):
+        await executor.run_spec(till.spec, ARGS, in_run("run_1", call_id=f"call_{i}"))
+    assert await store.read(lambda tx: tx.count("taints")) == 1

@@ -123,3 +123,24 @@ async def test_every_store_is_an_owner_of_its_own() -> None:
     """The owner of another store is dead."""
     first, second = MemoryStore(), MemoryStore()
     assert await first.read(lambda tx: tx.is_live(second.owner_id)) is False
+
+
+async def test_r7_the_bound_refuses_writes_and_never_reads() -> None:
+    """A write taken back is not counted; the error says what to do."""
+    store = MemoryStore(max_writes=2)
+
+    async def call(name: str, effects: str) -> None:
+        await store.write(lambda tx: tx.insert("calls", {"call_key": name, "effects": effects}))
+
+    def taken_back(tx: Transaction) -> None:
+        tx.insert("calls", {"call_key": "no", "effects": "write"})
+        raise ValueError("no")
+
+    await call("a", "write")
+    with pytest.raises(ValueError, match="no"):
+        await store.write(taken_back)
+    await call("b", "write")
+    with pytest.raises(StoreError, match=r"2 writes are remembered.*open_store"):
+        await call("c", "write")
+    await call("d", "read")
+    assert await store.read(lambda tx: tx.count("calls")) == 3

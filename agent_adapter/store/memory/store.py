@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic_core import PydanticSerializationError
@@ -17,7 +18,7 @@ from agent_adapter.core.ports import Clock
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Condition, Entry, Operation, Row
 from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
-from agent_adapter.store.memory.eviction import IdleRuns
+from agent_adapter.store.memory.eviction import IdleRuns, shrink
 from agent_adapter.store.memory.table import MemoryTable
 from agent_adapter.store.tables import TABLES
 from agent_adapter.store.witness import WITNESSED, Touched
@@ -42,8 +43,10 @@ class _MemoryTransaction:
 
     __slots__ = (
         "_idle",
+        "_most_writes",
         "_run_tables",
         "_tables",
+        "_writes",
         "key",
         "memo",
         "now",
@@ -53,7 +56,11 @@ class _MemoryTransaction:
         "undo",
     )
 
-    def __init__(self, tables: _Tables, idle: IdleRuns, owner_id: str, key: bytes) -> None:
+    def __init__(
+        self, tables: _Tables, idle: IdleRuns, owner_id: str, key: bytes, most_writes: int
+    ) -> None:
+        self._writes = 0
+        self._most_writes = most_writes
         self._tables = tables
         self._idle = idle
         self._run_tables = frozenset(
@@ -88,6 +95,8 @@ class _MemoryTransaction:
             raise StoreError(f"a row of {table!r} needs all of ({', '.join(stored.declared.key)})")
         if key in stored.rows:
             return False
+        if table == "calls" and full["effects"] == "write":
+            self._count_write()
         stored.put(key, full)
         self.undo.append((stored, key, None))
         if table in WITNESSED:
@@ -120,6 +129,8 @@ class _MemoryTransaction:
             stored.remove(key)
             if table in WITNESSED:
                 self.touched[table, key] = (row, False)
+            if table == "calls" and row["effects"] == "write":
+                self._writes -= 1
         return len(found)
 
     def select(
@@ -154,23 +165,43 @@ class _MemoryTransaction:
     def roll_back(self) -> None:
         for stored, key, old in reversed(self.undo):
             if old is None:
-                stored.remove(key)
+                removed = stored.remove(key)
+                if stored.declared.name == "calls" and removed["effects"] == "write":
+                    self._writes -= 1
             else:
-                stored.put(key, old)
+                if stored.put(key, old) is None and stored.declared.name == "calls":
+                    self._writes += old["effects"] == "write"
         self.undo.clear()
+
+    def _count_write(self) -> None:
+        """Every write is remembered until the process ends: at the bound there is no other."""
+        if self._writes >= self._most_writes:
+            raise StoreError(
+                f"memory://: {self._writes:,} writes are remembered, and no more fit; a store that"
+                " forgot one could let it happen again: give the executor store=open_store()"
+            )
+        self._writes += 1
 
 
 class MemoryStore:
     """A store that ends with its process; operations run at once, on the caller's thread.
 
-    Runs that are idle are forgotten: beyond 10,000, or after an hour. A run with an open call, or
-    with an approval that waits or may still be used, is kept.
+    Runs of reads that are idle are forgotten: beyond 10,000, or after an hour. A run with an open
+    call, or with an approval that waits or may still be used, is kept. No write is forgotten: an
+    idle run with one loses only its arguments and its results of more than 1 KB. With `max_writes`
+    of them new writes are refused, and reads go on.
     """
 
     url = "memory://"
     durable = False
 
-    def __init__(self, *, clock: Clock = time.time, key: bytes | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock = time.time,
+        key: bytes | None = None,
+        max_writes: int = 100_000,
+    ) -> None:
         if key is not None and len(key) != 32:
             raise StoreError(f"memory://: key= must be 32 bytes, not {len(key)}")
         self.key = secrets.token_bytes(32) if key is None else key
@@ -180,7 +211,9 @@ class MemoryStore:
         self._posted: deque[tuple[Operation[Any], float]] = deque()
         self._tables = _Tables((table.name, MemoryTable(table)) for table in TABLES)
         self._idle = IdleRuns(self._tables, most=_RUN_LIMIT, seconds=_RUN_SECONDS)
-        self._tx = _MemoryTransaction(self._tables, self._idle, _new_owner_id(), self.key)
+        self._tx = _MemoryTransaction(
+            self._tables, self._idle, _new_owner_id(), self.key, max_writes
+        )
         self._busy = False
         self._closed = False
         watch_forks(self)
@@ -252,7 +285,9 @@ class MemoryStore:
             if not writes and tx.undo:
                 raise StoreError("memory://: an operation of read() may not write; use write()")
             tx.undo.clear()
-            self._idle.tick(now)
+            for run_id in self._idle.tick(now):
+                ledger.run(partial(shrink, run_id=run_id), tx)
+            tx.undo.clear()
             return value
         except BaseException as error:
             tx.roll_back()
