@@ -44,11 +44,13 @@ async def begin(call: Call) -> Begun:
         take = None
     limits = call.limits
     reserve = Reserve(limits=limits, run_id=call.root_run_id) if limits is not None else None
-    fence = call.ctx.extras.get("fence")
+    scope = call.run_scope()
+    if scope is not None and scope.fence is not None:
+        intent.fence = await scope.fence(call.runtime.store)
     begun: list[Begun] = []
 
     def op(tx: Transaction) -> Begun:
-        begun[:] = [begin_call(tx, intent, consume=take, reserve=reserve, fence=fence)]
+        begun[:] = [begin_call(tx, intent, consume=take, reserve=reserve)]
         return begun[0]
 
     try:

@@ -12,6 +12,7 @@ from agent_adapter.core.errors import (
     ApprovalExpired,
     GuardrailBlocked,
     RunLimitExceeded,
+    StaleTurn,
     ToolError,
     ToolFailed,
     ToolInDoubt,
@@ -161,6 +162,8 @@ def refused(call: Call, begun: Begun) -> AgentAdapterError:
         return error(f"{name}: {begun.reason}")
     if begun.state == "stopped":
         return ApprovalDenied(f"{name}: {begun.reason}")
+    if begun.state == "stale":
+        return StaleTurn(f"{name}: {begun.reason}")
     return ToolInFlight(f"{name}: {begun.reason}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import AgentAdapterError, ApprovalPending, ToolInDoubt
 from agent_adapter.core.ports import PreparedCall
 from agent_adapter.core.types import RunLimits
+from agent_adapter.store.base import Operation, Store
 
 
 class PlacedCall(Protocol):
@@ -40,6 +41,8 @@ class RunScope:
     `extras` are added to each context, `guards` are hooks (`after(call, result)`) that every result
     passes, `blocked` collects the `ApprovalPending` and `ToolInDoubt` errors of the calls.
     `replayed` is called for each call that gets a recorded outcome: call, `call_key` and value.
+    `fence(store)` is awaited before an intent is written: it raises if the caller may not write any
+    more, or returns the check that the intent's transaction in `store` repeats.
     """
 
     run_id: str
@@ -53,6 +56,7 @@ class RunScope:
     guards: tuple[Any, ...] = ()
     blocked: list[AgentAdapterError] = field(default_factory=list)
     replayed: Callable[[PreparedCall, str, Any], None] | None = None
+    fence: Callable[[Store], Awaitable[Operation[str | None] | None]] | None = None
 
     def run_scope(self) -> RunScope:
         """This scope."""

@@ -12,7 +12,7 @@ from typing import Any
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store import approvals, ledger, limits, switch
 from agent_adapter.store.approvals import Take
-from agent_adapter.store.base import Operation, Row, Transaction
+from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.identity import found_as, in_the_way, key_of, last_n, mark_issued, match
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
 
@@ -25,10 +25,9 @@ def begin_call(
     *,
     consume: Take | None = None,
     reserve: Reserve | None = None,
-    fence: Operation[str | None] | None = None,
 ) -> Begun:
     """Begin the call, or return why it does not begin; then nothing was written."""
-    stop = _stop(tx, intent, fence)
+    stop = _stop(tx, intent)
     if stop is not None:
         return stop
     row = match(tx, intent)
@@ -102,8 +101,9 @@ def late_outcome(tx: Transaction, outcome: Outcome) -> None:
     ledger.append(tx, outcome.run_id, "late-outcome", outcome.call_key, facts | outcome.facts)
 
 
-def _stop(tx: Transaction, intent: Intent, fence: Operation[str | None] | None) -> Begun | None:
-    stale = fence(tx) if fence is not None else None
+def _stop(tx: Transaction, intent: Intent) -> Begun | None:
+    # Here and not before: between a check and the intent another attempt could begin.
+    stale = intent.fence(tx) if intent.fence is not None else None
     if stale is not None:
         return Begun(state="stale", reason=stale)
     write = intent.effects == "write"

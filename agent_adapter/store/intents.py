@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from agent_adapter.core.types import RunLimits
 from agent_adapter.store.approvals import Refusal
-from agent_adapter.store.base import Row
+from agent_adapter.store.base import Operation, Row
 
 __all__ = ["Begun", "Found", "Intent", "Outcome", "Reserve"]
 
@@ -25,7 +25,8 @@ class Intent:
 
     `call_key` and `n` are set where the identity is already bound (an approved record, a call that
     has sub-runs). `accepted` are the keys of earlier writes that a person agreed to add to.
-    `approval` are facts for the ledger: who approved, when, in which record.
+    `approval` are facts for the ledger: who approved, when, in which record. `fence` runs in the
+    intent's transaction and returns why the caller may not write any more, `None` if it may.
     """
 
     run_id: str
@@ -48,6 +49,7 @@ class Intent:
     once_key: str | None = None
     accepted: frozenset[str] = frozenset()
     approval: dict[str, Any] | None = None
+    fence: Operation[str | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,15 +132,19 @@ class Scene:
 
 @asynccontextmanager
 async def scene(
-    store: Any = None, *, clock: FakeClock | None = None, **more: Any
+    store: Any = None, *, clock: FakeClock | None = None, late_refusals: int = 0, **more: Any
 ) -> AsyncIterator[Scene]:
-    """A hub whose sweepers are off, so that only the test lets time pass."""
+    """A hub whose sweepers are off, so that only the test lets time pass.
+
+    At its end it has refused `late_refusals` operations after their first insert.
+    """
     clock = clock or FakeClock()
     more = {"ttl_sweep_interval": 0, "expectation_sweep_interval": 0} | more
     hub = await Hub.open(store or MemoryStore(clock=clock), clock=clock, **more)
     client = HubClient(LocalLink(hub), hub=hub)
     try:
         yield Scene(hub, clock, client)
+        assert hub.late_refusals == late_refusals
     finally:
         await client.close()
         await hub.close()

@@ -46,6 +46,9 @@ class FakePort:
         """Keep the error."""
         self.errors.append(error)
 
+    async def fence(self, store: Any) -> None:
+        """Every attempt is current."""
+
     @property
     def body(self) -> Any:
         """The text of the only packet."""

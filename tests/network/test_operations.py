@@ -180,6 +180,7 @@ OF_CHANNELS_AND_TURNS = {
     "end_silent_turn": {"turn": to_wire(REF)},
     "park_turn": {"turn": to_wire(REF), "waits_for": []},
     "fail_turn": {"turn": to_wire(REF), "error": "x", "message": "y"},
+    "check_turn": {"turn": to_wire(REF)},
     "release_turn": {"turn": to_wire(REF)},
 }
 

@@ -274,7 +274,7 @@ class ParticipantClient:
         await self._hub_client.set_rule(self.agent_id, rule)
         self._rule = rule
 
-    async def deliver(self, envelope: Envelope) -> None:
+    async def deliver(self, envelope: Envelope, seq: int = 0) -> None:
         """What the hub calls for each envelope that the participant may see."""
         if not self.connected:
             return

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from agent_adapter.core.errors import NetworkError, StaleTurn
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.links.operations import HubLike
+from agent_adapter.network.turns import turn_queue
 from agent_adapter.network.turns.turn import Staged
 from agent_adapter.network.turns.turn_types import TurnRef
+from agent_adapter.store.base import Operation, Store
 
 
 class HubTurnPort:
@@ -37,3 +41,24 @@ class HubTurnPort:
     async def fail(self, error: BaseException) -> None:
         """Count a failed attempt."""
         await self._hub.fail_turn(self.ref, error)
+
+    async def fence(self, store: Store) -> Operation[str | None] | None:
+        """The check of the attempt's row for a transaction in the hub's own store.
+
+        Another store has no transaction in common with the hub, so the hub is asked instead. A hub
+        gives a turn of a lost connection to somebody else only after a grace of seconds, so that
+        its answer still holds when the intent is written.
+        """
+        if getattr(self._hub, "store", None) is store:
+            return partial(turn_queue.stale_reason, ref=self.ref)
+        try:
+            await self._hub.check_turn(self.ref)
+        except StaleTurn:
+            raise
+        except NetworkError as exc:
+            # Nobody can say whether another process runs the turn by now, so this one must not.
+            raise StaleTurn(
+                f"attempt {self.ref.attempt} of turn {self.ref.turn_id} may not write: its hub "
+                f"cannot be asked ({exc})"
+            ) from exc
+        return None

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundError, StoreError
@@ -78,6 +78,8 @@ class ChannelService:
         self._offer: Callable[[Row], None] | None = None
         self.snapshots: OrderedDict[str, ChannelSnapshot] = OrderedDict()
         self._locks: dict[str, asyncio.Lock] = {}
+        # The last delivered entry of each log that is in use: deliveries follow it, without gaps.
+        self._delivered: dict[str, int] = {}
         self._outboxes: dict[str, Outbox] = {}
         self._missed: dict[str, int] = {}
         self.waiting: Mapping[str, int] = _Waiting(self._outboxes, self._missed)
@@ -92,20 +94,26 @@ class ChannelService:
 
     async def write(self, op: Operation[T]) -> T:
         """Run `op` whole or not at all; raises the `NetworkError` with which it refuses."""
+        late = False
 
         def run(tx: Transaction) -> T:
+            nonlocal late
             self._set_clock(tx)
             try:
                 return op(tx)
-            except NetworkError as exc:
-                if tx.wrote:
-                    # Nothing of it stays, but the store rolls back the whole batch and runs it
-                    # again, operation by operation: conditions belong before the first insert.
-                    self.late_refusals += 1
-                    _log.warning("an operation was refused after it had written: %s", exc)
+            except NetworkError:
+                late = tx.wrote > 0
                 raise
 
-        return await self.store.write(run)
+        try:
+            return await self.store.write(run)
+        except NetworkError as exc:
+            if late:
+                # Nothing of it stays, but the store had to roll back the whole batch and run it
+                # again, operation by operation: conditions belong before the first insert.
+                self.late_refusals += 1
+                _log.warning("an operation was refused after it had written: %s", exc)
+            raise
 
     async def read(self, op: Operation[T]) -> T:
         """Run `op`, which only reads."""
@@ -126,24 +134,36 @@ class ChannelService:
 
         return await self.write(run)
 
-    async def change(self, channel_id: str, op: ChannelOperation) -> Any:
-        """Run `op` on a channel under the lease, after all earlier changes; deliver its result."""
+    async def change(self, channel_id: str, op: ChannelOperation, *, delivers: bool = True) -> Any:
+        """Run `op` on a channel under the lease, after all earlier changes; deliver its result.
+
+        A copy of a log `delivers` nothing: its entries were delivered in the first channel.
+        """
         lock = self._locks.get(channel_id)
         if lock is None:
             lock = self._locks[channel_id] = asyncio.Lock()
         async with lock:
             cached = self.snapshots.get(channel_id)
+
+            def run(tx: Transaction) -> Any:
+                if delivers and channel_id not in self._delivered:
+                    # Known before `op` appends: its caller may be gone when it has been committed.
+                    row = tx.get("channels", channel_id)
+                    self._delivered[channel_id] = 0 if row is None else row["seq"]
+                return op(tx, cached)
+
             try:
-                result = await self.write_leased(lambda tx: op(tx, cached))
+                result = await self.write_leased(run)
+                if type(result) is Change:
+                    self.tell(result, await self._missed_before(result))
             except (asyncio.CancelledError, StoreError):
                 # The operation may have been committed, or may be later.
-                self._look_again(channel_id, None if cached is None else cached.seq)
+                self._look_again(channel_id)
                 raise
             except NotFoundError:
                 self._locks.pop(channel_id, None)
+                self._delivered.pop(channel_id, None)
                 raise
-            if type(result) is Change:
-                self.tell(result)
             return result
 
     async def snapshot(self, channel_id: str) -> ChannelSnapshot:
@@ -156,19 +176,23 @@ class ChannelService:
 
         return await self.read(op)
 
-    def tell(self, change: Change) -> None:
-        """Cache the new snapshot; deliver the envelopes and due turns of a durable change."""
+    def tell(self, change: Change, missed: Sequence[Envelope] = ()) -> None:
+        """Cache the new snapshot; deliver the envelopes and due turns of a durable change.
+
+        `missed` are the envelopes between the last delivered one and those of the change.
+        """
         channel_id, snapshot = change.channel_id, change.snapshot
+        seq = snapshot.seq - len(change.envelopes) - len(missed)
+        for envelope in (*missed, *change.envelopes):
+            seq += 1
+            self._deliver(envelope, snapshot, seq)
         if snapshot.metadata.state in TERMINAL_STATES:
-            self.snapshots.pop(channel_id, None)
-            self._locks.pop(channel_id, None)
+            self._forget(channel_id)
         else:
+            self._delivered[channel_id] = seq
             self.snapshots[channel_id] = snapshot
             if len(self.snapshots) > _KEPT_CHANNELS:
-                oldest, _ = self.snapshots.popitem(last=False)
-                self._locks.pop(oldest, None)
-        for envelope in change.envelopes:
-            self._deliver(envelope, snapshot)
+                self._forget(next(iter(self.snapshots)))
         if self._offer is not None:
             for row in change.due:
                 self._offer(row)
@@ -244,7 +268,7 @@ class ChannelService:
         await asyncio.gather(*tasks, return_exceptions=True)
         self.snapshots.clear()
 
-    def _deliver(self, envelope: Envelope, snapshot: ChannelSnapshot) -> None:
+    def _deliver(self, envelope: Envelope, snapshot: ChannelSnapshot, seq: int) -> None:
         audience, sender_id = envelope.audience, envelope.sender_id
         counts = envelope.event_type in TURN_EVENTS
         for participant in snapshot.metadata.participants:
@@ -253,7 +277,7 @@ class ChannelService:
                 continue
             outbox = self._outboxes.get(agent_id)
             if outbox is not None:
-                outbox.put(envelope)
+                outbox.put(envelope, seq)
             elif counts:
                 self._missed[agent_id] = self._missed.get(agent_id, 0) + 1
 
@@ -261,28 +285,44 @@ class ChannelService:
         if self._clock is not None:
             tx.now = self._clock()
 
-    def _look_again(self, channel_id: str, seq: int | None) -> None:
+    async def _missed_before(self, change: Change) -> Sequence[Envelope]:
+        """Envelopes before those of `change` that were never delivered.
+
+        A sender may be cancelled, or a write fail late, after its envelope was accepted: whoever
+        changes the channel next delivers it first, so that deliveries follow the log.
+        """
+        first = change.snapshot.seq - len(change.envelopes)
+        seq = self._delivered.get(change.channel_id, first)
+        if seq == first:
+            return ()
+        entries = await self.read(lambda tx: log.read_from(tx, change.channel_id, seq, first - seq))
+        return [envelope for _, envelope in entries]
+
+    def _forget(self, channel_id: str) -> None:
+        self.snapshots.pop(channel_id, None)
+        self._delivered.pop(channel_id, None)
+        self._locks.pop(channel_id, None)
+
+    def _look_again(self, channel_id: str) -> None:
         """Deliver what an operation did whose caller was cancelled or whose write failed late."""
 
         async def look() -> None:
             async with self._locks.setdefault(channel_id, asyncio.Lock()):
                 try:
-                    self.tell(await self.write(lambda tx: self._since(tx, channel_id, seq)))
+                    # A write, though it only reads: it runs after the operation in doubt.
+                    change = await self.write(lambda tx: self._current(tx, channel_id))
+                    self.tell(change, await self._missed_before(change))
                 except AgentAdapterError as exc:
                     _log.info("%s: %s", channel_id, exc)
 
         self.spawn(look)
 
-    def _since(self, tx: Transaction, channel_id: str, seq: int | None) -> Change:
+    def _current(self, tx: Transaction, channel_id: str) -> Change:
         row = channel_row(tx, channel_id)
-        snapshot = load_snapshot(tx, row, self._adapters)
-        first = row["seq"] if seq is None else seq
-        entries = log.read_from(tx, channel_id, first)
         turn = tx.get("turns", row["turn_id"]) if row["turn_id"] is not None else None
         due = turn is not None and turn["state"] == "due" and turn["due_at"] is not None
         return Change(
             channel_id,
-            snapshot,
-            envelopes=tuple(envelope for _, envelope in entries),
+            load_snapshot(tx, row, self._adapters),
             due=(turn,) if due and turn is not None else (),
         )

@@ -151,7 +151,9 @@ class Channels:
         """
         made = new_channel_id or new_id("chn")
         await self._service.change(
-            made, lambda tx, cached: forking.fork(tx, self._context, channel_id, at, made)
+            made,
+            lambda tx, cached: forking.fork(tx, self._context, channel_id, at, made),
+            delivers=False,
         )
         return made
 

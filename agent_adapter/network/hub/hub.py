@@ -137,6 +137,8 @@ class Hub:
         self.detach = turns.detach
         self.pending_turns_for = turns.pending_turns_for
         self.start_turn = turns.start_turn
+        self.check_turn = turns.check_turn
+        self.has_ended = turns.has_ended
         self.stage = turns.stage
         self.end_silent_turn = turns.end_silent_turn
         self.park_turn = turns.park_turn
@@ -239,6 +241,11 @@ class Hub:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+    @property
+    def late_refusals(self) -> int:
+        """How many operations refused after they had written; each one is a bug of the hub."""
+        return self._service.late_refusals
 
     @property
     def is_abandoned(self) -> bool:

@@ -25,15 +25,15 @@ class Outbox:
     ) -> None:
         self.receiver = receiver
         self.messages = 0
-        self._waiting: deque[Envelope] = deque()
+        self._waiting: deque[tuple[Envelope, int]] = deque()
         self._more: asyncio.Future[None] | None = None
         self._empty: list[asyncio.Future[None]] = []
         self._busy = False
         self._pump = start(self._deliver)
 
-    def put(self, envelope: Envelope) -> None:
-        """Deliver `envelope` after those that wait."""
-        self._waiting.append(envelope)
+    def put(self, envelope: Envelope, seq: int) -> None:
+        """Deliver `envelope`, entry `seq` of its channel's log, after those that wait."""
+        self._waiting.append((envelope, seq))
         self.messages += envelope.event_type in TURN_EVENTS
         if self._more is not None and not self._more.done():
             self._more.set_result(None)
@@ -57,10 +57,10 @@ class Outbox:
         while True:
             while self._waiting:
                 self._busy = True
-                envelope = self._waiting.popleft()
+                envelope, seq = self._waiting.popleft()
                 self.messages -= envelope.event_type in TURN_EVENTS
                 try:
-                    await self.receiver.deliver(envelope)
+                    await self.receiver.deliver(envelope, seq)
                 except Exception:
                     _log.exception("a participant failed to take %s", envelope.envelope_id)
             self._busy = False

@@ -102,6 +102,14 @@ class Turns:
 
         return await self._service.write_leased(op)
 
+    async def check_turn(self, ref: TurnRef) -> None:
+        """`StaleTurn` unless the attempt may still write."""
+        await self._service.read(lambda tx: turn_queue.held(tx, ref))
+
+    def has_ended(self, ref: TurnRef) -> bool:
+        """Whether the end of a running attempt is recorded, though its runner has not returned."""
+        return self.dispatcher.is_told(ref)
+
     async def stage(self, ref: TurnRef, call_key: str | None, body: Mapping[str, Any]) -> None:
         """Keep a change of the running attempt until its packet.
 

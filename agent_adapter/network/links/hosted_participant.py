@@ -95,7 +95,7 @@ class HostedParticipant:
             while self._waiting:
                 envelope = self._waiting.popleft()
                 try:
-                    await receiver.deliver(envelope)
+                    await receiver.deliver(envelope, 0)
                 except Exception:
                     _log.exception("%s failed to take an envelope", self.passport.name)
         finally:
@@ -110,26 +110,35 @@ class HostedParticipant:
     async def _attempt(
         self, key: tuple[str, int], started: Mapping[str, Any], before: Sequence[asyncio.Task[None]]
     ) -> None:
-        error: Exception | None = None
         try:
             for task in before:
                 # The hub has given up the earlier attempt; two at once would race for its calls.
                 task.cancel()
             await asyncio.gather(*before, return_exceptions=True)
-            await self._run(started)
-        except Exception as exc:
-            error = exc
-            if not isinstance(exc, NetworkError):
-                _log.exception("a turn of %s failed", self.passport.name)
-        finally:
-            self._attempts.pop(key, None)
-        kind, message = ("", "") if error is None else error_to_wire(error)
-        try:
-            turn = {"turn_id": key[0], "attempt": key[1]}
-            over = {"turn": turn, "error": kind, "message": message[:2000]}
+            error = await self._outcome(started)
+            kind, message = ("", "") if error is None else error_to_wire(error)
+            over = {
+                "turn": {"turn_id": key[0], "attempt": key[1]},
+                "error": kind,
+                "message": message[:2000],
+            }
+            # Listed as running until the hub has answered: after a cut it would otherwise send the
+            # turn again, and the round's effects would happen twice.
             await self._hub.request("turn_over", over)
         except NetworkError as exc:
             _log.info("the hub did not hear of the end of %s: %s", key[0], exc)
+        finally:
+            self._attempts.pop(key, None)
+
+    async def _outcome(self, started: Mapping[str, Any]) -> Exception | None:
+        """Run the attempt; returns the error with which it ended."""
+        try:
+            await self._run(started)
+        except Exception as exc:
+            if not isinstance(exc, NetworkError):
+                _log.exception("a turn of %s failed", self.passport.name)
+            return exc
+        return None
 
     async def _run(self, data: Mapping[str, Any]) -> None:
         channel = data["metadata"]["manifest"]

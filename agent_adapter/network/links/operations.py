@@ -224,6 +224,11 @@ class HubLike(Protocol):
         """Count a failed attempt."""
         ...
 
+    @operation(OWN_TURN, repeatable=True)
+    async def check_turn(self, turn: TurnRef, /) -> None:
+        """`StaleTurn` unless the attempt may still write."""
+        ...
+
     @operation(OWN_TURN)
     async def release_turn(self, turn: TurnRef, /) -> None:
         """Give a turn back without counting the attempt."""

@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agent_adapter.core.errors import NetworkError, StaleTurn
-from agent_adapter.flow.envelope import Envelope, visible_to
+from agent_adapter.flow.envelope import (
+    EV_CHANNEL_CLOSED,
+    EV_CHANNEL_EXPIRED,
+    Envelope,
+    visible_to,
+)
 from agent_adapter.network.channels.log import envelope_of, read_from
 from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.identity import Passport
@@ -19,6 +24,7 @@ from agent_adapter.network.turns.turn_types import RunTurn, StartedTurn, TurnRef
 
 _PAGE = 200
 _CHANNELS = 1000
+_ENDS = (EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED)
 
 
 class FrameSink(Protocol):
@@ -57,7 +63,7 @@ class RemoteParticipant:
         instance: the secret of the process that it belongs to.
         sink: its connection; `None` while that is cut.
         attempts: what its process is running, by turn id.
-        replayed: ids of envelopes that `catch_up` sent before they were delivered.
+        sent: the last sequence number sent, per channel; deliveries up to it are repetitions.
         gate: held while something is sent, so that frames keep the order of the log.
     """
 
@@ -66,7 +72,7 @@ class RemoteParticipant:
     instance: str
     sink: FrameSink | None = None
     attempts: dict[str, RemoteAttempt] = field(default_factory=dict)
-    replayed: set[str] = field(default_factory=set)
+    sent: dict[str, int] = field(default_factory=dict)
     gate: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -79,13 +85,16 @@ class RemoteParticipant:
         """Has a turn run in the other process; `None` for a person."""
         return None if self.passport.effective_kind == "human" else self._run_turn
 
-    async def deliver(self, envelope: Envelope) -> None:
+    async def deliver(self, envelope: Envelope, seq: int) -> None:
         """Send an envelope on; one that comes while the connection is cut is replayed later."""
         async with self.gate:
-            if envelope.envelope_id in self.replayed:
-                self.replayed.discard(envelope.envelope_id)
-                return
-            await self.send(Notify(agent_id=self.agent_id, envelope=envelope.to_dict()))
+            channel_id = envelope.channel_id
+            # A replay after a cut may have overtaken what still waited to be delivered.
+            if seq > self.sent.get(channel_id, 0):
+                self.sent[channel_id] = seq
+                await self.send(Notify(agent_id=self.agent_id, envelope=envelope.to_dict()))
+            if envelope.event_type in _ENDS:
+                self.sent.pop(channel_id, None)
 
     def attempt(self, turn: TurnRef) -> RemoteAttempt:
         """The attempt that the other process names; `StaleTurn` when it is not under way."""
@@ -103,10 +112,17 @@ class RemoteParticipant:
         return min(depths) + 1 if depths else 0
 
     async def resend(self, running: Iterable[TurnRef]) -> None:
-        """Send the attempts again that the other process does not know of."""
+        """Send the attempts again that the other process does not know of.
+
+        Not an attempt whose end is recorded: its process has only not yet said that it is done.
+        """
         known = {(item.turn_id, item.attempt) for item in running}
         for found in list(self.attempts.values()):
-            if (found.ref.turn_id, found.ref.attempt) not in known:
+            if (found.ref.turn_id, found.ref.attempt) in known:
+                continue
+            if self.hub.has_ended(found.ref):
+                found.end("", "")
+            elif not found.over.done():
                 await self._send_turn(found)
 
     async def send(self, frame: Frame) -> None:
@@ -144,7 +160,6 @@ async def catch_up(
     `cursors` names the last envelope received per channel; `seen_at` is the time of the newest.
     """
     known = await participant.hub.list_channels(agent_id=participant.agent_id, limit=_CHANNELS)
-    participant.replayed.clear()
     for metadata in reversed(known):
         cursor = cursors.get(metadata.channel_id)
         # A channel without a cursor is new to the participant, or it saw the channel's end.
@@ -160,9 +175,9 @@ async def _replay(participant: RemoteParticipant, channel_id: str, cursor: str |
         at = await store.read(lambda tx: _place(tx, channel_id, cursor))
     while True:
         page = await store.read(_pages(channel_id, at))
-        for at, envelope in page:  # noqa: B007  # the last place is where the next page begins
+        for at, envelope in page:
+            participant.sent[channel_id] = max(at, participant.sent.get(channel_id, 0))
             if visible_to(envelope, agent_id):
-                participant.replayed.add(envelope.envelope_id)
                 await participant.send(Notify(agent_id=agent_id, envelope=envelope.to_dict()))
         if len(page) < _PAGE:
             return

@@ -79,6 +79,10 @@ class Dispatcher:
         """Note that the hub has recorded the end of this attempt."""
         self._told.add((ref.turn_id, ref.attempt))
 
+    def is_told(self, ref: TurnRef) -> bool:
+        """Whether the hub has recorded the end of this attempt."""
+        return (ref.turn_id, ref.attempt) in self._told
+
     def take_lost(self) -> list[str]:
         """Take the ids of turns whose state is unknown here because a write of theirs failed."""
         lost = [turn_id for turn_id in self._lost if turn_id not in self._under_way()]
@@ -179,22 +183,19 @@ class Dispatcher:
         try:
             await run_turn(started)
         except asyncio.CancelledError:
-            if not self._is_told(ref):
+            if not self.is_told(ref):
                 await _through(self._keeper.release_turn(ref))
             raise
         except (StaleTurn, StoreError):
             # A write failed and may have been committed: `poll` reads the turn's row again.
             raise
         except Exception as exc:
-            if self._is_told(ref):
+            if self.is_told(ref):
                 raise
             await self._keeper.fail_turn(ref, exc)
             return
-        if not self._is_told(ref):
+        if not self.is_told(ref):
             await self._keeper.end_silent_turn(ref)
-
-    def _is_told(self, ref: TurnRef) -> bool:
-        return (ref.turn_id, ref.attempt) in self._told
 
 
 async def _through(work: Awaitable[None]) -> None:

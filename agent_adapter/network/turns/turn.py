@@ -24,6 +24,7 @@ from agent_adapter.flow.state import WorkflowState
 from agent_adapter.flow.wire import json_copy
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.views import ViewMessage
+from agent_adapter.store.base import Operation, Store
 
 __all__ = ["Reply", "Staged", "Turn", "TurnChannel", "TurnPort", "ViewMessage"]
 
@@ -60,6 +61,14 @@ class TurnPort(Protocol):
 
     async def fail(self, error: BaseException) -> None:
         """Count a failed attempt: the turn is retried later, or its channel closes."""
+        ...
+
+    async def fence(self, store: Store) -> Operation[str | None] | None:
+        """Raises `StaleTurn` if the attempt is not current; awaited before a call begins.
+
+        Returns the check that the transaction of the call's intent in `store` repeats, or `None` if
+        the hub's rows are in another store.
+        """
         ...
 
 
@@ -184,6 +193,7 @@ class Turn:
             extras={"channel": self.channel, "channel_state": self.state, "turn": self},
             guards=(_Watch(self),),
             replayed=self._replayed,
+            fence=self.port.fence,
         )
         token = current_scope.set(scope)
         try:

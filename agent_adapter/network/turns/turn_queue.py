@@ -81,6 +81,15 @@ def held(tx: Transaction, ref: TurnRef) -> Row:
     return row
 
 
+def stale_reason(tx: Transaction, ref: TurnRef) -> str | None:
+    """Why the attempt may not write any more; `None` if it is current."""
+    try:
+        held(tx, ref)
+    except StaleTurn as exc:
+        return str(exc)
+    return None
+
+
 def check_waits(tx: Transaction, turn_id: str, channel_id: str, agent_id: str) -> None:
     """Raises `StaleTurn` unless that participant still has to take the turn."""
     row = tx.get("turns", turn_id)

@@ -94,6 +94,9 @@ class Receiver(Protocol):
         """Runs one round; `None` if only a person can take the turn."""
         ...
 
-    async def deliver(self, envelope: Envelope) -> None:
-        """Receive an envelope that the participant may see; called in the order of the log."""
+    async def deliver(self, envelope: Envelope, seq: int) -> None:
+        """Receive an envelope that the participant may see; called in the order of the log.
+
+        `seq` is its sequence number in the log of its channel.
+        """
         ...
