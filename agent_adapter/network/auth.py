@@ -1,4 +1,4 @@
-"""Who may join from another process, and under which names."""
+"""Authentication of connections: which names a token may use."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _SHORTEST = 16
 
 
 class Authenticator(Protocol):
-    """Turns what a connection shows into the names that it may go by."""
+    """Maps the credential of a connection to the names that it may use."""
 
     async def names_for(self, credential: str | None) -> Sequence[str]:
-        """The Passport names, or globs over them, that `credential` stands for.
+        """The Passport names, or globs over them, that `credential` may use.
 
-        `credential` is the bearer token of the connection, `None` where there is none. `AuthError`
-        refuses the connection; its text is not sent to the other side.
+        `credential` is the bearer token of the connection, `None` without one. `AuthError` refuses
+        the connection; its text is not sent to the client.
         """
         ...
 
 
 class TokenAuth:
-    """Knows tokens, and the names that each of them stands for.
+    """Authenticates by bearer token: `TokenAuth({token: ["billing", "support-*"]})`.
 
-    `TokenAuth({token: ["billing", "support-*"]})`. Tokens have at least 16 characters; only their
-    hashes are kept, and comparing takes the same time whichever of them fits.
+    Tokens have at least 16 characters. Only their hashes are kept, and the comparison takes
+    constant time.
     """
 
     def __init__(self, tokens: Mapping[str, str | Sequence[str]]) -> None:
@@ -43,7 +43,7 @@ class TokenAuth:
             self._names.append((_digest(token), listed))
 
     async def names_for(self, credential: str | None) -> Sequence[str]:
-        """The names that the token stands for; `AuthError` for an unknown one, or none."""
+        """The names of the token; `AuthError` for an unknown or missing one."""
         if credential is None:
             raise AuthError("the connection shows no token")
         shown, found = _digest(credential), None
@@ -59,10 +59,10 @@ class TokenAuth:
 
 
 class Anybody:
-    """Lets everybody join under any name: for a hub that only this machine can reach."""
+    """Allows every name without a token: for a hub that only this machine can reach."""
 
     async def names_for(self, credential: str | None) -> Sequence[str]:
-        """Every name."""
+        """All names."""
         return ("*",)
 
 

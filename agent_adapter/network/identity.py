@@ -1,4 +1,4 @@
-"""Who takes part: `Passport` says who somebody is, `Resume` what they can do."""
+"""Identity records of participants: `Passport` (who it is) and `Resume` (what it can do)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pydantic import ConfigDict
 from agent_adapter.network.records import STRICT, record_from_dict, record_to_dict
 
 PassportKind = Literal["agent", "human", "remote_agent"]
-"""What a participant is: a program with a model, a person, or a participant of another hub."""
+"""The kind of a participant: an agent, a person, or a participant of another hub."""
 
 PASSPORT_KINDS: tuple[str, ...] = get_args(PassportKind)
-"""The kinds that a passport may have."""
+"""All values of `PassportKind`."""
 
 _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
 class CostProfile:
-    """What a participant costs, as a hint for callers that choose among several; not enforced."""
+    """What a participant costs: information for choosing among several, not a limit."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -45,20 +45,20 @@ class AuthBlock:
 
 @dataclass(frozen=True, slots=True)
 class Passport:
-    """Who a participant is: unchangeable, unique by `name` within a hub.
+    """The immutable identity record of a participant, unique by `name` within a hub.
 
     Attributes:
-        name: the address that people, models and `Handoff.target` use.
-        owner: who answers for it.
-        provider: the maker of its model.
+        name: its address for people, models and `Handoff.target`.
+        owner: who is responsible for it.
+        provider: the provider of its model.
         model: its model.
-        cost: what it costs.
+        cost: its prices.
         region: where it runs.
-        auth: how it proves who it is.
-        kind: see `PassportKind`; `None` is `"agent"`.
-        hub_id: the hub it belongs to; `None` is this one.
+        auth: how it authenticates.
+        kind: see `PassportKind`; `None` means `"agent"`.
+        hub_id: the hub it belongs to; `None` means this one.
         version: the version of the record.
-        agent_id: its id, given by the hub at registration.
+        agent_id: its id, assigned by the hub at registration.
         created_at: ISO 8601 in UTC, set by the hub.
     """
 
@@ -102,7 +102,7 @@ class Passport:
 
 @dataclass(frozen=True, slots=True)
 class ResumeExample:
-    """One piece of work that a participant has done."""
+    """An example of completed work."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -116,7 +116,7 @@ class ResumeExample:
 
 @dataclass(frozen=True, slots=True)
 class ObservedStat:
-    """What a hub has seen of one capability: how many tasks, and how they ended."""
+    """A hub's record of one capability: the number of tasks and how they ended."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -129,15 +129,15 @@ class ObservedStat:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """What a participant says it can do, and what a hub has seen of that.
+    """What a participant claims to do, and the hub's record of it.
 
     Attributes:
-        claimed_capabilities: what it can do, by name.
-        domains: the subjects it knows.
+        claimed_capabilities: names of its capabilities.
+        domains: its subject areas.
         summary: one line, searched by `peers(action="find")`.
-        examples: work it has done.
-        observed: per capability, what the hub has seen.
-        version: grows with every change.
+        examples: completed work.
+        observed: the hub's record per capability.
+        version: incremented by every change.
         last_updated: ISO 8601 in UTC, set by the hub.
     """
 
@@ -162,7 +162,7 @@ class Resume:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that could not be an address: empty, too long, or with hidden characters."""
+    """Raises `ValueError` for a name that is empty, too long, or has unprintable characters."""
     if not name or name != name.strip():
         raise ValueError(f"Passport.name is text without blanks around it, not {name!r:.80}")
     if len(name) > _LONGEST_NAME:

@@ -1,7 +1,7 @@
-"""Parameters that a channel fills in, also in functions that become AG2 tools.
+"""Markers for tool parameters that a channel fills in, also in native AG2 tools.
 
-Where AG2 is installed the markers carry what it reads as well, so that `@agent.tool` functions
-written with them get the channel and its state, and AG2 leaves them out of what a model sees.
+If AG2 is installed, the markers also carry AG2's own annotation: `@agent.tool` functions then get
+the channel and its state, and AG2 leaves the parameters out of the schema for the model.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ __all__ = ["ChannelInject", "ChannelStateInject"]
 
 
 def _ag2_field(key: str) -> Any:
-    """What AG2's tools read a parameter's value with: from the turn's dependencies, else `None`.
+    """AG2's annotation for a parameter whose value is a dependency of the turn, else `None`.
 
-    AG2's own class for it is not used, since importing AG2 takes seconds, and code that only takes
-    the marker may not need it.
+    AG2's own class is not imported: that takes seconds, and a program may need only the marker.
     """
     from fast_depends.library import CustomField
 
@@ -26,7 +25,7 @@ def _ag2_field(key: str) -> Any:
         """One dependency of an AG2 conversation."""
 
         def use(self, /, **kwargs: Any) -> dict[str, Any]:
-            """Put the value in; off a channel it is `None`."""
+            """Add the value; outside of a channel it is `None`."""
             from ag2.utils import CONTEXT_OPTION_NAME
 
             context = kwargs.get(CONTEXT_OPTION_NAME)

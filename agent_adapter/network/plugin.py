@@ -1,4 +1,4 @@
-"""`NetworkPlugin`: the tools that a participant has in every channel, and outside of them."""
+"""`NetworkPlugin`: the tools of a participant, in every channel and outside of channels."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from agent_adapter.network.tools.tasks import tasks_tool
 class NetworkPlugin:
     """`peers`, `channels`, `tasks`, `context` and `delegate`, bound to one participant.
 
-    None of them speaks in the channel whose turn is being taken: `delegate` and
-    `channels(action="open")` make channels of their own.
+    No tool sends to the channel of the current turn: `delegate` and `channels(action="open")` open
+    new channels.
     """
 
     def __init__(self, client: AgentClient) -> None:

@@ -1,4 +1,4 @@
-"""Records as JSON: written as plain objects, read back with every field checked."""
+"""Records as JSON objects: written field by field, read with every field validated."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ T = TypeVar("T")
 
 
 def record_to_dict(record: Any) -> dict[str, Any]:
-    """The fields of a record as JSON values of their own, nested records included."""
+    """The fields of a record as JSON values, copied, nested records included."""
     return {item.name: _plain(getattr(record, item.name)) for item in fields(record)}
 
 
 def record_from_dict(cls: type[T], data: Mapping[str, Any]) -> T:
-    """The record that `record_to_dict` wrote; `ProtocolError` names what does not fit."""
+    """The record that `record_to_dict` wrote; `ProtocolError` names each invalid field."""
     if not isinstance(data, Mapping):
         raise ProtocolError(f"a {cls.__name__} is a JSON object, not {type(data).__name__}")
     try:
@@ -35,9 +35,9 @@ def record_from_dict(cls: type[T], data: Mapping[str, Any]) -> T:
 
 
 def problems(error: ValidationError, whole: str) -> str:
-    """The fields and problems of foreign data, the first ten; `whole` stands for the data itself.
+    """The first ten problems of untrusted data by field; `whole` names the data itself.
 
-    No value is quoted: it may be a secret, or a megabyte.
+    No value is quoted: it may be a secret or a megabyte long.
     """
     found = error.errors(include_url=False, include_input=False, include_context=False)
     lines = [

@@ -1,4 +1,4 @@
-"""`Rule`: whom a participant may speak with, and how much; the hub enforces it, no client does."""
+"""`Rule`: the permissions and limits of a participant, enforced by the hub."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _everything() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ChannelTypeAccess:
-    """Types of channel that a participant may open, and those it may be invited to; globs."""
+    """The channel types that a participant may open or be invited to, as globs."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -29,7 +29,7 @@ class ChannelTypeAccess:
 
 @dataclass(frozen=True, slots=True)
 class AccessBlock:
-    """Names that a participant hears from and speaks to, and its types of channel; globs."""
+    """Whom a participant receives from and sends to, and its channel types, as globs."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -40,10 +40,10 @@ class AccessBlock:
 
 @dataclass(frozen=True, slots=True)
 class RateBlock:
-    """How many messages a minute a participant may send; `per_minute` 0 is no limit.
+    """The messages that a participant may send per minute; 0 is no limit.
 
-    `burst` is how many may come at once; 0 is as many as `per_minute`. What a participant says in
-    a turn that the hub gave it does not count.
+    `burst` is the most at once; 0 means `per_minute`. The packet of a turn does not count: the hub
+    asked for it.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -54,12 +54,12 @@ class RateBlock:
 
 @dataclass(frozen=True, slots=True)
 class InboxBlock:
-    """How much may wait for a participant; beyond it messages to it are refused.
+    """The limit of undelivered messages; a sender beyond it gets `InboxFull`.
 
     Attributes:
-        max_pending: how many messages may wait; 0 is no limit.
-        overflow: `"reject"`, the only way: a message is never dropped without a word.
-        high_water: from how many on the hub notes pressure; `None` is 80 %, 0 never.
+        max_pending: the most undelivered messages; 0 is no limit.
+        overflow: `"reject"`, the only value: an accepted message is never dropped.
+        high_water: the number from which the hub reports pressure; `None` is 80 %, 0 is never.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -76,13 +76,13 @@ class InboxBlock:
             )
 
     def pressure_at(self) -> int:
-        """From how many waiting messages on there is pressure; 0 is never."""
+        """The number of waiting messages from which there is pressure; 0 is never."""
         return self.max_pending * 4 // 5 if self.high_water is None else self.high_water
 
 
 @dataclass(frozen=True, slots=True)
 class LimitsBlock:
-    """How much of everything a participant may use; 0 is no limit, durations as `"2h"`."""
+    """The limits of a participant; 0 is no limit, durations are written as `"2h"`."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -101,7 +101,7 @@ class LimitsBlock:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a participant may do; the default permits everything a well-meant one does."""
+    """What a participant may do; the default allows everybody and everything, within limits."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 

@@ -16,12 +16,12 @@ class _Channel(Protocol):
 async def set_context(channel: _Channel, key: str, value: Any) -> None:
     """Set the channel's variable `key` to `value`, a JSON value.
 
-    Inside a round the change is seen at once by the round's tools, and by everybody else when the
-    round's packet is accepted. `ProtocolError` names a key that the caller may not change.
+    Inside a round, its tools see the change at once; other participants see it when the round's
+    packet is accepted. Raises `ProtocolError` for a key that the caller may not change.
     """
     await channel.send("", event_type=EV_CONTEXT_SET, event_data={"set": {key: value}})
 
 
 async def delete_context(channel: _Channel, key: str) -> None:
-    """Remove the channel's variable `key`; one that is not set stays so."""
+    """Remove the channel's variable `key`, if it is set."""
     await channel.send("", event_type=EV_CONTEXT_SET, event_data={"delete": [key]})

@@ -1,1 +1,1 @@
-"""What a program holds of a network: a connection, its participants, their channels."""
+"""Clients of a hub: the connection of a program, its participants and their channels."""

@@ -24,10 +24,10 @@ Handler = Callable[[Envelope], Awaitable[None]]
 
 
 class AgentClient(ParticipantClient):
-    """A participant that thinks: when its turn comes, its agent is run on what it may see.
+    """A participant whose turns are run by an agent or a function.
 
-    `tools` are added to the agent's own in every round; `view` takes the place of the view that
-    the type of channel has.
+    `tools` are added to the agent's own in every round; `view` replaces the view of the channel
+    type.
     """
 
     def __init__(
@@ -49,16 +49,16 @@ class AgentClient(ParticipantClient):
 
     @property
     def agent(self) -> Any:
-        """The agent or function that takes the turns."""
+        """The agent or function that runs the turns."""
         return self._agent
 
     @property
     def run_turn(self) -> RunTurn | None:
-        """Runs one round of the agent; `None` where `on_envelope` has taken its place."""
+        """Runs one round of the agent; `None` if an `on_envelope` handler replaces it."""
         return None if self._handler is not None else self._run_turn
 
     def on_envelope(self, handler: Handler | None) -> None:
-        """Have `handler` see each envelope instead of the agent; `None` gives it back its turns.
+        """Call `handler` for each envelope instead of running the agent; `None` undoes that.
 
         The handler answers with `send_envelope`, and accepts invitations with `accept_invite`.
         """
@@ -66,7 +66,7 @@ class AgentClient(ParticipantClient):
         self._auto_ack = handler is None
 
     async def resume_pending_turns(self) -> int:
-        """How many turns wait for the agent; those that can be run are being run.
+        """The number of waiting turns; those that can run are started.
 
         A hub starts the turns of a connected participant by itself, also after a restart.
         """
@@ -74,7 +74,7 @@ class AgentClient(ParticipantClient):
         return await self._hub_client.resume_turns(self.agent_id)
 
     async def add_example(self, example: ResumeExample) -> None:
-        """Add a piece of work to what the agent says about itself."""
+        """Add an example to the agent's résumé."""
         current = await self._hub_client.get_resume(self.agent_id)
         await self.set_resume(replace(current, examples=[*current.examples, example]))
 

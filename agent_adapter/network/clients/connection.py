@@ -1,4 +1,4 @@
-"""`HubConnection`: what the participants of one program use of their hub."""
+"""`HubConnection`: the connection of one program's participants to their hub."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class HubConnection:
 
     @property
     def executor(self) -> Executor:
-        """What runs the tool calls of participants registered here."""
+        """The executor of the tool calls of participants registered here."""
         if self._executor is not None:
             return self._executor
         if self._hub is not None:
@@ -84,7 +84,7 @@ class HubConnection:
         return cast("Executor", runner_for(None))
 
     async def drop(self, client: Registered, *, unregister: bool = False) -> None:
-        """Detach a participant, and forget it where `unregister` says so; its client calls this."""
+        """Detach a participant, and unregister it if asked; called by its client."""
         if client in self._clients:
             self._clients.remove(client)
         far = self._far
@@ -154,7 +154,7 @@ class HubConnection:
         )
 
     async def get_channel(self, channel_id: str) -> ChannelMetadata:
-        """All about a channel but its messages."""
+        """Everything about a channel except its messages."""
         return await (await self.hub_like()).get_channel(channel_id)
 
     async def list_channels(
@@ -165,7 +165,7 @@ class HubConnection:
         include_terminal: bool = True,
         limit: int = 50,
     ) -> list[ChannelMetadata]:
-        """Channels, the newest first; without `include_terminal` only those that go on."""
+        """Channels, newest first; without `include_terminal` only those that have not ended."""
         far = await self.hub_like()
         found = await far.list_channels(agent_id=agent_id, state=state, limit=limit)
         return [item for item in found if include_terminal or not item.is_terminal()]
@@ -183,7 +183,7 @@ class HubConnection:
     ) -> list[Envelope]:
         """The log of a channel from entry `since`, counted from 0, up to and without `until`.
 
-        Over a wire, what none of the participants registered here may see is blanked out.
+        From a hub in another process, entries that no participant here may see are blank.
         """
         return await (await self.hub_like()).read_wal(channel_id, since, until)
 
@@ -197,16 +197,16 @@ class HubConnection:
         return await (await self.hub_like()).pending_turns_for(agent_id)
 
     def register_adapter(self, adapter: ChannelAdapter) -> None:
-        """Know a further type of channel, as the hub does."""
+        """Add a channel type; a remote hub needs it, too."""
         self._adapters.register(adapter)
 
     def adapter_for_metadata(self, metadata: ChannelMetadata) -> ChannelAdapter:
-        """The code of a channel's type."""
+        """The adapter of a channel."""
         known = self._adapters if self._hub is None else self._hub.adapters
         return known.get(metadata.manifest.type, metadata.manifest.version)
 
     def turn_port(self, ref: TurnRef) -> TurnPort:
-        """How the round of a turn of a participant registered here reaches the hub."""
+        """The port of an attempt of a participant registered here."""
         if self._far is None:
             raise NetworkError("this HubClient is closed; make a new one")
         if self._shares_store:
@@ -216,9 +216,9 @@ class HubConnection:
         return WatchingPort(self._far, ref, self._parked)
 
     async def resume_turns(self, agent_id: str) -> int:
-        """How many turns of a participant wait; those that a store of its own holds up go on.
+        """The number of waiting turns; those parked on decisions in this process's store run again.
 
-        Such a turn is run again: it waits again where nothing was decided.
+        A turn whose decision is still missing parks again.
         """
         pending = await self.pending_turns_for(agent_id)
         if not self._shares_store:
@@ -230,7 +230,7 @@ class HubConnection:
     # --- the connection -----------------------------------------------------------------------
 
     async def hub_like(self) -> HubLike:
-        """The hub, or what stands for it here; connects first where that is needed."""
+        """The hub or its remote stand-in; connects on first use."""
         if self._closed:
             raise NetworkError("this HubClient is closed; make a new one")
         if self._far is None:
@@ -263,7 +263,7 @@ class HubConnection:
 
     @property
     def _shares_store(self) -> bool:
-        """Whether decisions about the rounds here are written where the hub sees them."""
+        """Whether decisions for rounds in this process are written to the hub's store."""
         return self._hub is not None and self.executor.store is self._hub.store
 
     async def _wake(self, turn_id: str) -> None:

@@ -33,14 +33,14 @@ class HubClient(HubConnection):
         skill_md: str | None = None,
         attach_plugin: bool = True,
     ) -> AgentClient:
-        """Make `agent` a participant: an agent of a framework, or a plain function.
+        """Register an agent of a framework, or a plain function, as a participant.
 
-        A name that is registered and not connected comes back with its id. `attach_plugin` gives
-        it the tools `peers`, `channels`, `tasks`, `context` and `delegate`.
+        A name that is registered but not connected keeps its id. `attach_plugin` adds the tools
+        `peers`, `channels`, `tasks`, `context` and `delegate`.
 
         Raises:
-            ValueError: the passport is a person's; `register_human` is for people.
-            NetworkError: nothing can run such an agent; the message says what can.
+            ValueError: the passport is a person's; use `register_human`.
+            NetworkError: no installed integration drives such an agent.
             ProtocolError: the name is connected already.
         """
         if passport.kind == "human":
@@ -72,7 +72,7 @@ class HubClient(HubConnection):
         rule: Rule | None = None,
         auto_ack_invites: bool = True,
     ) -> HumanClient:
-        """Make a person a participant; without `auto_ack_invites` they answer each invitation.
+        """Register a person; without `auto_ack_invites` they answer each invitation themselves.
 
         `ValueError` for a passport of another kind, `ProtocolError` for a name that is connected.
         """

@@ -1,4 +1,4 @@
-"""`HumanClient`: a person in a channel, with whatever page or prompt they sit at."""
+"""`HumanClient`: a person in a channel, behind a page or a prompt."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Callback = Callable[[Envelope], Awaitable[None]]
 
 
 class HumanClient(ParticipantClient):
-    """A participant without a model: somebody else reads its messages and writes its answers.
+    """A participant without a model: a person reads its messages and writes its answers.
 
-    Messages are pushed to `on_envelope` callbacks, and can be pulled with `next_envelope` and
-    `envelopes`; of unread ones the newest 10,000 are kept. The channel's log has all.
+    Envelopes are pushed to `on_envelope` callbacks and can be pulled with `next_envelope` and
+    `envelopes`. Of envelopes that are not pulled, the newest 10,000 are kept.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class HumanClient(ParticipantClient):
         message_id: str | None = None,
         turn_id: str | None = None,
     ) -> str:
-        """Say `text` in a channel; the id of the accepted envelope.
+        """Send `text` to a channel; returns the id of the accepted envelope.
 
-        Sent again with the same `message_id`, it is the same message: it is accepted once, and the
-        first acceptance is returned. `causation_id` names the envelope that is answered, `turn_id`
-        the turn (of `pending_turns`): `StaleTurn` when somebody has closed or taken it meanwhile.
+        A `message_id` makes the message idempotent: sent again, the first acceptance is returned.
+        `causation_id` is the envelope that is answered, `turn_id` the turn (of `pending_turns`):
+        `StaleTurn` if the turn has ended meanwhile.
         """
         return await self.send_envelope(
             Envelope(
@@ -81,7 +81,7 @@ class HumanClient(ParticipantClient):
         return await self._hub_client.pending_turns_for(self.agent_id)
 
     async def post_envelope(self, envelope: Envelope) -> str:
-        """Send any envelope as this person; the id of the accepted one."""
+        """Send an envelope as this person; returns the id of the accepted one."""
         return await self.send_envelope(envelope)
 
     async def close_channel(self, channel_id: str, reason: str = "human_closed") -> ChannelMetadata:
@@ -89,14 +89,14 @@ class HumanClient(ParticipantClient):
         return await super().close_channel(channel_id, reason)
 
     def on_envelope(self, callback: Callback) -> None:
-        """Call `callback` for each envelope that arrives, after those registered before it.
+        """Call `callback` for each envelope that arrives, in the order of registration.
 
-        What a callback raises is logged and hurts neither the channel nor the other callbacks.
+        Exceptions of a callback are logged; the channel and other callbacks are not affected.
         """
         self._callbacks.append(callback)
 
     def remove_envelope_callback(self, callback: Callback) -> None:
-        """Call `callback` no more; one that was never registered is no error."""
+        """Remove `callback`; an unknown one is ignored."""
         if callback in self._callbacks:
             self._callbacks.remove(callback)
 
@@ -106,10 +106,10 @@ class HumanClient(ParticipantClient):
         predicate: Predicate | None = None,
         timeout: float | None = None,  # noqa: ASYNC109  # its public name
     ) -> Envelope:
-        """The next envelope that arrives, or has arrived and was not pulled, and fits.
+        """The next envelope, waiting or yet to arrive, that `predicate` accepts.
 
-        Those before it that do not fit are passed over. `asyncio.TimeoutError` after `timeout`
-        seconds; `NetworkError` when the person is disconnected.
+        Envelopes before it are discarded. Raises `TimeoutError` after `timeout` seconds, and
+        `NetworkError` if the person is disconnected.
         """
         async with asyncio.timeout(timeout):
             while True:
@@ -125,12 +125,12 @@ class HumanClient(ParticipantClient):
             yield envelope
 
     async def disconnect(self) -> None:
-        """Stop receiving, and release everyone who waits for a message."""
+        """Stop receiving; waiting calls of `next_envelope` raise `NetworkError`."""
         await super().disconnect()
         self._arrived.set()
 
     def hub_lost(self, why: str) -> None:
-        """What the link calls when there is no coming back to the hub."""
+        """Called by the link when the hub is lost for good."""
         super().hub_lost(why)
         self._arrived.set()
 
@@ -151,7 +151,7 @@ class HumanClient(ParticipantClient):
                 )
 
     async def _pulled(self) -> Envelope | None:
-        """The oldest envelope not pulled yet; `None` at the end."""
+        """The oldest envelope not pulled yet; `None` once disconnected."""
         while not self._inbox:
             if not self.connected:
                 return None

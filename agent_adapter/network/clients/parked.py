@@ -1,4 +1,4 @@
-"""Turns that wait for a decision which falls in this process's store, and not in the hub's."""
+"""Parked turns whose decision is written to this process's store instead of the hub's."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _FIRST, _SLOWEST = 0.2, 2.0
 
 
 class ParkedTurns:
-    """Looks for the decisions that parked turns wait for, and lets those turns go on.
+    """Polls the store for the decisions of parked turns and wakes the decided ones.
 
-    The decisions may be written by any process that shares the store, so they are looked for.
+    Any process that shares the store may write a decision, so nothing can notify this one.
     `wake(turn_id)` tells the hub.
     """
 
@@ -31,13 +31,13 @@ class ParkedTurns:
         self._watching: dict[str, asyncio.Task[None]] = {}
 
     def watch(self, turn_id: str, waits_for: Sequence[str]) -> None:
-        """Let the turn go on when one of these approvals or calls is decided."""
+        """Wake the turn when one of these approvals or calls is decided."""
         if turn_id in self._watching:
             self._watching[turn_id].cancel()
         self._watching[turn_id] = asyncio.create_task(self._watched(turn_id, tuple(waits_for)))
 
     async def close(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         tasks = list(self._watching.values())
         for task in tasks:
             task.cancel()
@@ -61,7 +61,7 @@ class ParkedTurns:
 
 
 class WatchingPort(HubTurnPort):
-    """The port of a round whose approvals lie in a store of its own."""
+    """The port of a round whose approvals are in a store other than the hub's."""
 
     __slots__ = ("_parked",)
 
@@ -70,6 +70,6 @@ class WatchingPort(HubTurnPort):
         self._parked = parked
 
     async def park(self, waits_for: Sequence[str]) -> None:
-        """Set the turn aside, and look for the decision."""
+        """Park the turn and poll for its decision."""
         await super().park(waits_for)
         self._parked.watch(self.ref.turn_id, waits_for)

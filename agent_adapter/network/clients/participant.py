@@ -1,4 +1,4 @@
-"""What agents and people have in common as participants: an identity, channels, and waiting."""
+"""`ParticipantClient`: the common base of agents and people; `Channel`: their channel handle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _log = logging.getLogger("agent_adapter.network")
 
 
 class Channel:
-    """One participant's hold of a channel; `metadata` is a snapshot that `info()` renews."""
+    """One participant's handle of a channel; `metadata` is a snapshot that `info()` renews."""
 
     __slots__ = ("_client", "_metadata")
 
@@ -43,12 +43,12 @@ class Channel:
 
     @property
     def metadata(self) -> ChannelMetadata:
-        """The channel as it was when it was last asked about."""
+        """The channel's metadata at the last `info()`."""
         return self._metadata
 
     @property
     def state(self) -> ChannelState:
-        """Where the channel was in its life then."""
+        """The channel's lifecycle state at the last `info()`."""
         return self._metadata.state
 
     async def send(
@@ -61,12 +61,13 @@ class Channel:
         event_data: dict[str, Any] | None = None,
         depth: int | None = None,
     ) -> str:
-        """Send a message as the participant; the id of the accepted envelope.
+        """Send a message as the participant; returns the id of the accepted envelope.
 
-        `content` is the text of an `EV_TEXT`; other events have `event_data`. `audience` are ids
-        of those who may see it, `None` is everybody. `depth` counts delegations; inside a turn it
-        follows from the message that the turn answers. `ProtocolError` when it is not the
-        participant's turn, or the channel has ended: nothing was written then.
+        `content` is the text of an `EV_TEXT`; other events take `event_data`. `audience` holds the
+        ids of participants who may see it, `None` is everybody. `depth` counts delegations; inside
+        a turn its default is one more than the depth of the message that the turn answers. Raises
+        `ProtocolError`, with nothing written, if it is not the participant's turn or the channel
+        has ended.
         """
         return await self._client.send_envelope(
             Envelope(
@@ -91,7 +92,7 @@ class Channel:
         return self._metadata
 
     def is_terminal(self) -> bool:
-        """Whether the channel had ended when it was last asked about."""
+        """Whether the channel had ended at the last `info()`."""
         return self._metadata.is_terminal()
 
     def __repr__(self) -> str:
@@ -99,7 +100,7 @@ class Channel:
 
 
 class ParticipantClient:
-    """One registered participant as its own program holds it."""
+    """A registered participant, in the program that runs it."""
 
     def __init__(
         self, *, passport: Passport, resume: Resume, rule: Rule, hub_client: HubConnection
@@ -152,7 +153,7 @@ class ParticipantClient:
 
     @property
     def run_turn(self) -> RunTurn | None:
-        """How its turns are run; `None` for a person."""
+        """Runs one round; `None` for a person."""
         return None
 
     async def open(
@@ -168,8 +169,8 @@ class ParticipantClient:
     ) -> Channel:
         """Open a channel with the participants that `target` names, by name or id.
 
-        Returns when the channel is active. `ProtocolError` when the channel cannot be, when an
-        invitation is declined, or when it is not answered in time; nothing is open then.
+        Returns when the channel is active. Raises `ProtocolError`, with no channel left open, if
+        the channel is invalid, or an invitation is declined or not answered in time.
         """
         self.check_connected()
         targets = [target] if isinstance(target, str) else list(target)
@@ -188,9 +189,9 @@ class ParticipantClient:
         return Channel(metadata=metadata, client=self)
 
     async def channel(self, channel_id: str) -> Channel:
-        """A hold of a channel that the participant is in, as after a restart.
+        """The handle of an existing channel of the participant, for example after a restart.
 
-        `NotFoundError` for a channel that it is not in.
+        Raises `NotFoundError` if the participant is not in it.
         """
         self.check_connected()
         metadata = await self._hub_client.get_channel(channel_id)
@@ -205,11 +206,10 @@ class ParticipantClient:
         predicate: Predicate,
         timeout: float = 300.0,  # noqa: ASYNC109  # its public name
     ) -> Envelope:
-        """The first envelope of the channel that came from others or the hub, and fits.
+        """The first envelope of the channel, sent by others or the hub, that `predicate` accepts.
 
-        It looks at the whole channel from its start, then waits; each waiter reads for itself.
-        `asyncio.TimeoutError` after `timeout` seconds, and at once when the channel has ended
-        without such an envelope.
+        Reads the log from its start, then waits for new entries. Raises `TimeoutError` after
+        `timeout` seconds, or at once if the channel has ended without such an envelope.
         """
         self.check_connected()
         return await wait_for_event(
@@ -222,10 +222,10 @@ class ParticipantClient:
         )
 
     async def send_envelope(self, envelope: Envelope, *, answers: str | None = None) -> str:
-        """Send an envelope as this participant; the id of the accepted one.
+        """Send an envelope as this participant; returns the id of the accepted one.
 
-        An empty `sender_id` is filled in. `ProtocolError` for that of somebody else. `answers` is
-        the id of the turn that is answered: `StaleTurn` when it has passed.
+        An empty `sender_id` is filled in; any other than the participant's own raises
+        `ProtocolError`. `answers` is the turn that is answered: `StaleTurn` if it has ended.
         """
         self.check_connected()
         if not envelope.sender_id:
@@ -251,13 +251,13 @@ class ParticipantClient:
         return await self._answer_invite(invite, EV_CHANNEL_INVITE_REJECT, {"reason": reason})
 
     def next_depth(self) -> int:
-        """How many delegations lead to what is sent now: one more than to the turn around."""
+        """The delegation depth of a message sent now: one more than that of the current turn."""
         around = self.current_handling_depth
         return 0 if around is None else around + 1
 
     @property
     def current_handling_depth(self) -> int | None:
-        """The depth of the message that the turn around answers; `None` outside of a turn."""
+        """The depth of the message that the current turn answers; `None` outside of a turn."""
         scope = current_run_scope()
         turn = None if scope is None else scope.extras.get("turn")
         if turn is None:
@@ -265,7 +265,7 @@ class ParticipantClient:
         return 0 if turn.trigger is None else int(turn.trigger.depth)
 
     async def set_resume(self, resume: Resume) -> None:
-        """Say anew what the participant can do; what the hub has observed stays."""
+        """Replace the participant's résumé; the hub's observed record stays."""
         await self._hub_client.set_resume(self.agent_id, resume)
         self._resume = await self._hub_client.get_resume(self.agent_id)
 
@@ -275,7 +275,7 @@ class ParticipantClient:
         self._rule = rule
 
     async def deliver(self, envelope: Envelope, seq: int = 0) -> None:
-        """What the hub calls for each envelope that the participant may see."""
+        """Called by the hub for each envelope that the participant may see."""
         if not self.connected:
             return
         if (
@@ -283,7 +283,7 @@ class ParticipantClient:
             and envelope.event_type == EV_CHANNEL_INVITE
             and envelope.sender_id != self._agent_id
         ):
-            # Not waited for: what comes next must not queue behind a hub's writes.
+            # A task of its own: later envelopes must not wait for the acceptance of this one.
             task = asyncio.create_task(self._ack(envelope))
             self._acks.add(task)
             task.add_done_callback(self._acks.discard)
@@ -291,7 +291,7 @@ class ParticipantClient:
         self._wakes.wake(envelope.channel_id)
 
     async def disconnect(self) -> None:
-        """Receive nothing more; the participant stays registered, and may come back by name."""
+        """Stop receiving; the participant stays registered and can register again by name."""
         if self.connected:
             self._wakes.end(f"{self.name} is disconnected")
             for task in tuple(self._acks):
@@ -299,7 +299,7 @@ class ParticipantClient:
             await self._hub_client.drop(self)
 
     def hub_lost(self, why: str) -> None:
-        """What the link calls when there is no coming back to the hub."""
+        """Called by the link when the hub is lost for good."""
         self._wakes.end(f"{self.name} has lost its hub: {why}")
 
     async def close(self) -> None:
@@ -307,7 +307,7 @@ class ParticipantClient:
         await self.disconnect()
 
     async def unregister(self) -> None:
-        """Take the participant off the hub: its name is free again."""
+        """Remove the participant from the hub; its name is free again."""
         if self.connected:
             self._wakes.end(f"{self.name} is no longer registered")
             await self._hub_client.drop(self, unregister=True)
@@ -318,7 +318,7 @@ class ParticipantClient:
             raise NetworkError(f"{self._wakes.ended}; register it again")
 
     async def _received(self, envelope: Envelope) -> None:
-        """What agents and people do with an envelope."""
+        """Handle an envelope; subclasses override it."""
 
     async def _ack(self, invite: Envelope) -> None:
         try:

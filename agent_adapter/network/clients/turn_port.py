@@ -1,4 +1,4 @@
-"""`HubTurnPort`: how one attempt of one turn reaches its hub."""
+"""`HubTurnPort`: one attempt's access to its hub."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HubTurnPort:
         self.ref = ref
 
     async def stage(self, staged: Staged) -> None:
-        """Keep a change of this attempt durably, in the order of the calls."""
+        """Store a change of this attempt durably, in the order of the calls."""
         await self._hub.stage(self.ref, staged.call_key, staged.body)
 
     async def finish(self, packet: Envelope | None, adopted: Sequence[str]) -> None:
@@ -35,7 +35,7 @@ class HubTurnPort:
             await self._hub.post_envelope(packet, turn=self.ref, adopted=adopted)
 
     async def park(self, waits_for: Sequence[str]) -> None:
-        """Set the turn aside until one of these approvals or calls is decided."""
+        """Park the turn until one of these approvals or calls is decided."""
         await self._hub.park_turn(self.ref, waits_for)
 
     async def fail(self, error: BaseException) -> None:

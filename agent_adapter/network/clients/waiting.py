@@ -1,4 +1,4 @@
-"""Waiting for an event of a channel: the log from its start, then what comes."""
+"""Waits for an event of a channel: reads the log from its start, then new entries."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from agent_adapter.network.adapters.base import HUB_EVENTS
 from agent_adapter.network.links.operations import HubLike
 
 Predicate = Callable[[Envelope], bool]
-"""Whether an envelope is the one that is waited for."""
+"""Returns whether an envelope is the awaited one."""
 
 _PAGE = 256
 
 
 class Wakes:
-    """Wakes those who wait for a channel when something has come for it."""
+    """Wakes the waiters of a channel when an envelope arrives for it."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self.ended: str | None = None
 
     def wake(self, channel_id: str) -> None:
-        """Something has come for `channel_id`."""
+        """Wake the waiters of `channel_id`."""
         for event in self._waiting.get(channel_id, ()):
             event.set()
 
     def end(self, why: str) -> None:
-        """No more messages will come: every waiter gets a `NetworkError` that says `why`."""
+        """End all waiting: every waiter gets a `NetworkError` with the text `why`."""
         self.ended = why
         for events in self._waiting.values():
             for event in events:
                 event.set()
 
     def join(self, channel_id: str) -> asyncio.Event:
-        """An event that `wake` sets."""
+        """Start waiting: returns an event that `wake` sets."""
         event = asyncio.Event()
         self._waiting.setdefault(channel_id, set()).add(event)
         return event
 
     def part(self, channel_id: str, event: asyncio.Event) -> None:
-        """Undo `join`."""
+        """Stop waiting."""
         events = self._waiting.get(channel_id, set())
         events.discard(event)
         if not events:
@@ -50,7 +50,7 @@ class Wakes:
 
 
 def from_elsewhere(envelope: Envelope, agent_id: str) -> bool:
-    """Whether `envelope` comes to `agent_id` from others or from the hub, and is for it to see."""
+    """Whether `agent_id` may see `envelope` and did not send it itself."""
     if envelope.sender_id == agent_id and envelope.event_type not in HUB_EVENTS:
         return False
     return visible_to(envelope, agent_id)
@@ -65,10 +65,10 @@ async def wait_for_event(
     predicate: Predicate,
     timeout: float,  # noqa: ASYNC109  # its public name, and asyncio.timeout is inside
 ) -> Envelope:
-    """The first envelope of the channel, from its start, that comes to `agent_id` and fits.
+    """The first envelope of the channel, from its start, that `predicate` accepts.
 
-    Each waiter reads for itself, so that none takes an event from another. `TimeoutError` after
-    `timeout` seconds, and at once when the channel has ended without such an event.
+    Each waiter reads the log itself, so that no waiter takes an event from another. Raises
+    `TimeoutError` after `timeout` seconds, or at once if the channel has ended without the event.
     """
     event = wakes.join(channel_id)
     try:
@@ -99,7 +99,7 @@ async def wait_for_event(
 async def _scanned(
     hub: HubLike, channel_id: str, at: int, agent_id: str, predicate: Predicate
 ) -> tuple[Envelope | None, int]:
-    """The first fitting envelope from entry `at` on, or `None`; and the entry after the last."""
+    """The first accepted envelope from entry `at` on, or `None`, and the next entry to read."""
     while True:
         page = await hub.read_wal(channel_id, at, at + _PAGE)
         for envelope in page:

@@ -1,4 +1,4 @@
-"""Work that participants tell their hub about, kept in its store."""
+"""Tasks: pieces of work that participants report to their hub, kept in its store."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.store.base import Row, Transaction
 
 TASK_STATES = ("running", "completed", "failed", "cancelled")
-"""What a task may be; the last three are ends."""
+"""The states of a task; the last three are final."""
 
 _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One piece of work: `owner_id` does it, perhaps for `channel_id`; `notes` say how it goes."""
+    """One piece of work of `owner_id`, optionally for `channel_id`, with progress `notes`."""
 
     task_id: str
     owner_id: str
@@ -79,7 +79,7 @@ class Tasks:
 def start_task(
     tx: Transaction, task_id: str, owner_id: str, title: str, channel_id: str | None
 ) -> Task:
-    """Keep a new task; the same one again where `task_id` is known."""
+    """Insert a new task; a known `task_id` gives the existing task."""
     row: Row = {
         "task_id": task_id,
         "owner_id": owner_id,
@@ -103,9 +103,9 @@ def update_task(
     note: str | None = None,
     result: str | None = None,
 ) -> Task:
-    """Change a task of `owner_id`'s; one that has ended stays as it is.
+    """Change a task of `owner_id`; a task that has ended is left unchanged.
 
-    `NotFoundError` for a task of somebody else, `ProtocolError` for a state that there is not.
+    Raises `NotFoundError` for another owner's task, `ProtocolError` for an unknown state.
     """
     if state not in TASK_STATES:
         raise ProtocolError(f"a task is one of {', '.join(TASK_STATES)}, not {state!r}")
@@ -126,7 +126,7 @@ def update_task(
 
 
 def read_task(tx: Transaction, task_id: str) -> Task:
-    """The task; `NotFoundError` for none."""
+    """The task; `NotFoundError` for an unknown id."""
     row = tx.get("tasks", task_id)
     if row is None:
         raise NotFoundError(f"there is no task {task_id!r}")
