@@ -1,4 +1,4 @@
-"""What a workflow channel refuses: bad graphs when it opens, bad messages while it runs."""
+"""Checks of a workflow channel: its graph when it opens, its messages while it runs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def opening_state(
 ) -> tuple[WorkflowState, CompiledGraph]:
     """The state of a channel before its first turn, and its graph.
 
-    `knobs["graph"]` is the graph's wire form, `knobs["context_vars"]` the first variables.
-    `ProtocolError` says what is missing or wrong; nothing is made then.
+    `knobs["graph"]` is the graph's wire form, `knobs["context_vars"]` the initial variables.
+    Raises `ProtocolError` that names what is missing or wrong.
     """
     order = list(facts.participants or ())
     if len(order) < 2:
@@ -56,9 +56,9 @@ def opening_state(
 
 
 def check_send(envelope: Envelope, state: WorkflowState) -> None:
-    """Refuse an envelope that its sender may not send now.
+    """Raises `ProtocolError` for an envelope that its sender may not send now.
 
-    `ProtocolError` names the sender and whom the channel expects, or what is malformed.
+    The message names the sender and the expected participant, or the malformed part.
     """
     sender = envelope.sender_id
     if sender not in state.participant_order:
@@ -76,7 +76,7 @@ def check_send(envelope: Envelope, state: WorkflowState) -> None:
 
 
 def check_target(envelope: Envelope, state: WorkflowState) -> None:
-    """Refuse a turn that hands over to somebody who does not take part."""
+    """Raises `ProtocolError` for a handoff to a stranger."""
     routing = envelope.event_data.get("routing") if is_turn(envelope) else None
     target = routing.get("target") if isinstance(routing, dict) else None
     if target is not None and target not in state.participant_order:

@@ -1,4 +1,4 @@
-"""`check_graph`: the mistakes of a graph that can be seen before it runs."""
+"""`check_graph`: static checks of a graph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from agent_adapter.flow.transitions import GraphRules
 
 
 def check_graph(graph: GraphRules, facts: ChannelFacts | None = None) -> list[Finding]:
-    """What is wrong with `graph`, errors first; the more `facts`, the more can be seen."""
+    """The findings about `graph`, errors first; more `facts` allow more checks."""
     subject = subject_of(graph, facts or ChannelFacts())
     found = [finding for look in _CHECKS for finding in look(subject)]
     rank = {"error": 0, "warning": 1, "info": 2}

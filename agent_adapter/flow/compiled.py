@@ -1,4 +1,4 @@
-"""Compiled graphs: read once per content, then used for every turn of every channel."""
+"""Compiled graphs, cached by content and shared by all channels."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _Resolve = Callable[[WorkflowState, Envelope], TransitionDecision]
 
 
 class CompiledGraph:
-    """A graph ready to decide turns; it is never changed.
+    """An immutable graph that decides turns.
 
     Attributes:
-        graph: a copy of the graph; not to be changed.
+        graph: a copy of the graph; read-only.
         hash: `graph_hash` of its wire form.
         max_turns: its limit of turns.
         tool_names: the tools whose calls route a turn.
@@ -46,9 +46,9 @@ class CompiledGraph:
         )
 
     def decide(self, state: WorkflowState, envelope: Envelope) -> TransitionDecision:
-        """What the first transition that fires says, else what the default target says.
+        """The decision of the first transition that fires, else of the default target.
 
-        `WorkflowGraphError` names an own condition or target that raised; nothing is decided then.
+        Raises `WorkflowGraphError` that names a custom condition or target that raised.
         """
         at = -1
         try:

@@ -15,9 +15,9 @@ from agent_adapter.flow.wire import json_copy
 
 
 class TransitionCondition(Protocol):
-    """Says whether a transition fires, from the state and the accepted envelope alone.
+    """Decides whether a transition fires, from the state and the accepted envelope alone.
 
-    An own condition is a dataclass with a class-level `name`, registered with
+    A custom condition is a dataclass with a class-level `name`, registered with
     `register_condition`; its fields, JSON values, are its `args` in the graph's wire form. Fields
     that hold conditions are named in a class-level tuple `nested`.
     """
@@ -193,7 +193,7 @@ BUILTIN_CONDITIONS: tuple[type[TransitionCondition], ...] = (
 
 
 def atoms(condition: TransitionCondition) -> Iterator[TransitionCondition]:
-    """The conditions that `condition` is made of, itself where it holds no others."""
+    """The elementary conditions of `condition`; itself if it has no nested ones."""
     nested: tuple[str, ...] = getattr(condition, "nested", ())
     if not nested:
         yield condition
@@ -204,7 +204,7 @@ def atoms(condition: TransitionCondition) -> Iterator[TransitionCondition]:
 
 
 def routing_tool(envelope: Envelope) -> str | None:
-    """The tool of a packet's one routing call; `None` where no call routed the turn."""
+    """The tool of a packet's routing call; `None` if no call routed the turn."""
     if envelope.event_type != EV_PACKET:
         return None
     routing = envelope.event_data.get("routing")

@@ -1,4 +1,4 @@
-"""Changes of a channel's variables: read, applied, and checked against limits and rights."""
+"""Changes of a channel's variables: reading, applying, checking limits and permissions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_PACKET, Envelope
 
 VALUE_LIMIT = 16 * 1024
-"""Bytes of JSON that one variable may hold."""
+"""The most bytes of JSON in one variable."""
 
 CHANNEL_LIMIT = 64 * 1024
-"""Bytes of JSON that all variables of a channel may hold together."""
+"""The most bytes of JSON in all variables of a channel together."""
 
 
 def updates_of(envelope: Envelope) -> Mapping[str, Any]:
-    """The changes that `envelope` carries, as `{"set", "delete"}`; empty where it carries none."""
+    """The changes in `envelope` as `{"set", "delete"}`; empty if there are none."""
     data: Any = None
     if envelope.event_type == EV_CONTEXT_SET:
         data = envelope.event_data
@@ -28,9 +28,9 @@ def updates_of(envelope: Envelope) -> Mapping[str, Any]:
 
 
 def applied(updates: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
-    """`variables` after `updates`: deletions first, then what is set.
+    """`variables` after `updates`: deletions first, then assignments.
 
-    The same object comes back where nothing changes; it is never changed in place.
+    Returns the same object if nothing changes; never changes it in place.
     """
     removed, changes = updates.get("delete"), updates.get("set")
     removed = removed if isinstance(removed, (list, tuple)) else ()
@@ -46,9 +46,9 @@ def applied(updates: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, 
 
 
 def writers_of(key: str, acl: Mapping[str, Sequence[str]]) -> frozenset[str] | None:
-    """The names that may change `key`; `None` is everybody.
+    """The names that may change `key`; `None` means everybody.
 
-    Of several patterns that match the key each must list a name.
+    If several patterns match the key, every one of them must list the name.
     """
     writers: frozenset[str] | None = None
     for pattern, names in acl.items():
@@ -64,9 +64,9 @@ def check_updates(
     writer: str,
     acl: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Refuse changes that `writer` (a name) may not make, or that are too large.
+    """Raises `ProtocolError` for changes that `writer` (a name) may not make, or too large ones.
 
-    `ProtocolError` names the key and who may change it, or the size and the limit.
+    The message names the key and who may change it, or the size and the limit.
     """
     keys = [*(updates.get("delete") or ()), *(updates.get("set") or {})]
     for key in keys:

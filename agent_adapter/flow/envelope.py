@@ -28,33 +28,33 @@ EV_TASK_CANCEL_REQUEST = "ag2.task.cancel_request"
 EV_TASK_CANCELLED = "ag2.task.cancelled"
 
 Priority = Literal["background", "normal", "urgent"]
-"""How urgent a message is to its receiver; the order of the log does not depend on it."""
+"""The urgency of a message for its receiver; it does not affect the order of the log."""
 
 _PRIORITIES: tuple[str, ...] = get_args(Priority)
 TURN_EVENTS = frozenset({EV_TEXT, EV_PACKET})
-"""The events that use up a turn when they are accepted."""
+"""The events that take a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """One JSON message of a channel; the log of accepted ones is the channel's only truth.
+    """One JSON message of a channel; a channel's state is the fold of its accepted envelopes.
 
     Attributes:
         channel_id: the channel it belongs to.
         sender_id: the participant's id.
         audience: ids of those who may see it; `None` is everybody in the channel.
-        event_type: one of the `EV_…` names, or a name of the program's own.
-        event_data: the message itself, JSON. A text is `{"text"}`; a packet is `{"routing",
+        event_type: one of the `EV_…` names, or a custom name.
+        event_data: the JSON content. A text is `{"text"}`; a packet is `{"routing",
             "context_updates", "body"}`; a context change is `{"set", "delete"}`.
         envelope_id: set when the message is accepted.
         task_id: the task it reports about.
-        causation_id: the envelope it answers.
-        trace_id: the trace it belongs to.
+        causation_id: the envelope that it answers.
+        trace_id: the trace that it belongs to.
         priority: see `Priority`.
-        depth: how many delegations led here.
-        idempotency_key: two messages with one key are one message.
+        depth: the number of delegations that led to it.
+        idempotency_key: messages of one sender with equal keys are accepted once.
         created_at: ISO 8601 in UTC, set when the message is accepted.
-        ttl_seconds: how long it matters; `None` is as long as the channel.
+        ttl_seconds: kept for logs of AG2; channels accept only `None`.
     """
 
     channel_id: str
@@ -73,14 +73,14 @@ class Envelope:
     ttl_seconds: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON values of their own: changing them leaves the envelope alone."""
+        """The fields as copied JSON values."""
         data = {name: getattr(self, name) for name in _FIELDS}
         data["event_data"] = json_copy(self.event_data, "Envelope.event_data", ProtocolError)
         data["audience"] = None if self.audience is None else list(self.audience)
         return data
 
     def to_json(self) -> str:
-        """`to_dict` as text with sorted keys; equal envelopes give equal text."""
+        """`to_dict` as JSON text with sorted keys: equal envelopes give equal text."""
         data = {name: getattr(self, name) for name in _FIELDS}
         try:
             return _ENCODER.encode(data)
@@ -117,7 +117,7 @@ class Envelope:
 
 
 def is_turn(envelope: Envelope) -> bool:
-    """Whether accepting `envelope` uses up a turn: a text or a packet does."""
+    """Whether `envelope` takes a turn: a text or a packet does."""
     return envelope.event_type in TURN_EVENTS
 
 
@@ -128,9 +128,9 @@ def visible_to(envelope: Envelope, participant_id: str) -> bool:
 
 
 def envelope_problems(envelope: Envelope) -> list[str]:
-    """What is malformed in the event data of a packet or context change, one line each.
+    """The malformed parts of a packet or context change, one line each.
 
-    `fold` treats such parts as absent; admission refuses them first.
+    `fold` ignores such parts; a hub refuses envelopes that have any.
     """
     data = envelope.event_data
     if envelope.event_type == EV_CONTEXT_SET:

@@ -1,4 +1,4 @@
-"""`Finding`: one mistake seen in a graph before it runs; `ChannelFacts`: what else is known."""
+"""`Finding`: a mistake in a graph; `ChannelFacts`: the channel that the graph is for."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "info"]
-"""`error`: opening a channel refuses the graph; `warning`: rarely meant; `info`: worth knowing."""
+"""`error`: no channel opens with it; `warning`: probably a mistake; `info`: worth knowing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One mistake, or likely mistake, of a graph.
+    """A mistake, or likely mistake, in a graph.
 
     Attributes:
-        code: which mistake, kebab-case, stable.
+        code: the kind of mistake, kebab-case, stable.
         severity: see `Severity`.
-        message: what happens because of it.
+        message: its consequence.
         where: the place, as `transitions[2].then`.
-        fix: what to do about it.
+        fix: how to correct it.
     """
 
     code: str
@@ -34,16 +34,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelFacts:
-    """What is known about the channel a graph is for; whatever is left out is not checked.
+    """Facts about the channel of a graph; checks that need a missing fact are skipped.
 
     Attributes:
         participants: their ids, in the channel's order.
         names: the name of each id.
-        opener: the id of the participant that opens the channel and sends first.
-        people: ids of those who are no agents: no model is left out when they speak first.
-        privileged: ids of participants that not everybody may call upon.
-        context_acl: key patterns, and the names that may change such keys.
-        context_vars: the variables that the channel opens with.
+        opener: the id of the participant who opens the channel and sends first.
+        people: ids of participants without a model.
+        privileged: ids of participants that not everybody may give a turn to.
+        context_acl: key patterns and the names that may change matching keys.
+        context_vars: the initial variables.
     """
 
     participants: Sequence[str] | None = None

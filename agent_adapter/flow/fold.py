@@ -1,7 +1,7 @@
 """The fold: a channel's state after one accepted envelope, and whether it ends.
 
-Pure and deterministic: the same envelopes give the same state, wherever and whenever they are
-folded. Its cost follows the size of the envelope, not the length of the channel.
+Pure and deterministic: equal envelopes always give equal states. The cost depends on the size of
+the envelope, not on the length of the channel.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from agent_adapter.flow.targets import TransitionDecision
 def fold(
     envelope: Envelope, state: WorkflowState, graph: CompiledGraph | None = None
 ) -> WorkflowState:
-    """The state after `envelope`; `state` itself stays as it is.
+    """The state after `envelope`; `state` itself is not changed.
 
-    `graph` saves looking up the compiled form of `state.graph_data`. A part that did not change is
-    shared between the two states; copy a state before handing it out to be changed.
-    `WorkflowGraphError` names an own condition or target that raised.
+    `graph` is the compiled form of `state.graph_data`, looked up if not given. Unchanged parts are
+    shared by both states: copy a state before changing it. Raises `WorkflowGraphError` that names a
+    custom condition or target that raised.
     """
     if envelope.event_type == EV_CONTEXT_SET:
         variables = applied(updates_of(envelope), state.context_vars)
@@ -45,9 +45,9 @@ def fold(
 
 
 def close_reason(state: WorkflowState, graph: CompiledGraph | None = None) -> str | None:
-    """Why the channel closes after the turn that led to `state`; `None` while it goes on.
+    """The reason for which the channel closes in `state`; `None` if it stays open.
 
-    The graph's own reason comes before `max_turns`.
+    A reason of the graph takes precedence over `max_turns`.
     """
     if state.expected_next_speaker is None:
         return state.pending_close_reason or "workflow_terminated"
@@ -59,7 +59,7 @@ def close_reason(state: WorkflowState, graph: CompiledGraph | None = None) -> st
 
 
 def _routed(envelope: Envelope, state: WorkflowState) -> TransitionDecision | None:
-    """What the packet's own routing says; `None` leaves the turn to the transitions."""
+    """The decision of the packet's own routing; `None` leaves it to the transitions."""
     if envelope.event_type != EV_PACKET:
         return None
     routing = envelope.event_data.get("routing")
@@ -77,7 +77,7 @@ def _routed(envelope: Envelope, state: WorkflowState) -> TransitionDecision | No
 def _settle(state: WorkflowState, decision: TransitionDecision) -> None:
     speaker = decision.next_speaker
     if speaker is not None and state.participant_order and speaker not in state.participant_order:
-        # Waiting for somebody who does not exist would stall the channel without a word.
+        # Waiting for a participant that does not exist would stall the channel silently.
         state.expected_next_speaker = None
         state.pending_close_reason = "unknown_speaker"
         return

@@ -80,11 +80,11 @@ class TransitionGraph:
 
     Attributes:
         initial_speaker: the id of the participant whose turn is first.
-        transitions: looked at by ascending priority, those of one priority in this order; the
-            first that fires decides.
-        default_target: decides when none fires.
-        max_turns: the channel closes as `max_turns` when this many turns were taken and the graph
-            did not end it with a reason of its own; `None` is no limit.
+        transitions: evaluated by ascending priority, equal priorities in list order; the first
+            that fires decides.
+        default_target: decides if no transition fires.
+        max_turns: after this many turns the channel closes with the reason `max_turns`, unless
+            the graph gives a reason of its own; `None` is no limit.
     """
 
     initial_speaker: str
@@ -129,9 +129,9 @@ class TransitionGraph:
     def from_dict(
         cls, data: Mapping[str, Any], *, registry: TransitionRegistry | None = None
     ) -> TransitionGraph:
-        """The graph that `to_dict` wrote; `WorkflowGraphError` names what is wrong with others.
+        """The graph that `to_dict` wrote; raises `WorkflowGraphError` for an invalid one.
 
-        `registry` says which targets and conditions are known; `None` is the process's own.
+        `registry` resolves targets and conditions; `None` is the process-wide registry.
         """
         _check_keys(data, "a graph", _GRAPH_KEYS, ("initial_speaker",))
         known = registry if registry is not None else TransitionRegistry.default()
@@ -162,7 +162,7 @@ class TransitionGraph:
 
     @classmethod
     def sequence(cls, steps: Sequence[str]) -> TransitionGraph:
-        """One turn for each of `steps`, in order; then the end, as `sequence_complete`."""
+        """One turn for each of `steps`, in order; then the channel closes: `sequence_complete`."""
         ids = _checked_ids(steps, "sequence")
         return cls(
             initial_speaker=ids[0],
@@ -177,7 +177,7 @@ class TransitionGraph:
     def round_robin(
         cls, participants: Sequence[str], *, max_turns: int | None = None
     ) -> TransitionGraph:
-        """Turn by turn in the channel's order, without end or until `max_turns`."""
+        """Turns in the channel's order, without end or until `max_turns`."""
         ids = _checked_ids(participants, "round_robin")
         return cls(
             initial_speaker=ids[0],
@@ -187,9 +187,9 @@ class TransitionGraph:
         )
 
     def check(self, facts: ChannelFacts | None = None) -> list[Finding]:
-        """The mistakes that can be seen before the graph runs; more of them with `facts`.
+        """The findings of the static checks; more `facts` allow more checks.
 
-        Findings of severity `error` are those that opening a channel refuses.
+        A channel does not open with a graph that has findings of severity `error`.
         """
         from agent_adapter.flow.check import check_graph
 

@@ -1,6 +1,6 @@
-"""What follows from a condition, as far as it can be told without running anything.
+"""Static implication and exclusion between conditions.
 
-Both questions are answered carefully: yes means yes, no means "cannot be told".
+The answers are conservative: `True` is certain, `False` means unknown.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def covered(
     earlier: Sequence[TransitionCondition],
     speakers: Iterable[str] | None,
 ) -> bool:
-    """Whether some of `earlier` always fires when `condition` does.
+    """Whether one of `earlier` always fires when `condition` does.
 
-    With all possible `speakers` known, it is enough that this holds for each of them.
+    If all possible `speakers` are known, a different one may fire for each speaker.
     """
     if any(implies(condition, other) for other in earlier):
         return True

@@ -18,7 +18,7 @@ _SHAPES: dict[NodeKind, tuple[str, str]] = {
 
 
 def drawn(graph: GraphRules, names: Mapping[str, str]) -> str:
-    """The flowchart of `graph`: rules numbered as they are looked at, the default dashed."""
+    """The flowchart of `graph`: rules numbered in order of evaluation, the default dashed."""
     picture = picture_of(graph, names)
     nodes = [_node(node) for node in picture.nodes]
     arrows = [_arrow(arrow) for arrow in picture.arrows]
@@ -42,7 +42,7 @@ def _escaped(text: str) -> str:
     line = " ".join(text.split())
     if len(line) > _LONGEST:
         line = line[: _LONGEST - 1] + "…"
-    # A "#" begins an entity, so it is written as one before the others are.
+    # First: "#" begins the entities that the other replacements insert.
     line = line.replace("#", "#35;")
     for char, entity in (('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("`", "#96;")):
         line = line.replace(char, entity)

@@ -1,4 +1,4 @@
-"""A graph as a picture's parts: nodes, each once, and arrows, in the order of the rules."""
+"""The nodes and arrows of a graph's diagram, in the order of its rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NodeKind = Literal["start", "speaker", "any", "end", "other"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One box: `key` is the participant's id, or what else it stands for."""
+    """One box of the diagram; `key` is a participant's id or the name of another target."""
 
     id: str
     kind: NodeKind
@@ -25,7 +25,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrow:
-    """From one node to another; `dashed` if no rule of the source leads there."""
+    """An arrow between two nodes; `dashed` for the default target and `max_turns`."""
 
     source: str
     target: str
@@ -35,14 +35,14 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What is to be drawn."""
+    """The parts of a diagram."""
 
     nodes: tuple[Node, ...]
     arrows: tuple[Arrow, ...]
 
 
 def picture_of(graph: GraphRules, names: Mapping[str, str]) -> Picture:
-    """The parts of `graph`: rules numbered as they are looked at, the default dashed."""
+    """The diagram of `graph`: rules numbered in order of evaluation, the default dashed."""
     made = _Parts(names)
     made.arrow("start", made.speaker(graph.initial_speaker), "", dashed=False)
     for number, rule in enumerate(in_order(graph.transitions), 1):
@@ -58,7 +58,7 @@ def picture_of(graph: GraphRules, names: Mapping[str, str]) -> Picture:
 
 
 class _Parts:
-    """Collects nodes, each once, and arrows, in order."""
+    """Collects nodes, without duplicates, and arrows, in order."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names

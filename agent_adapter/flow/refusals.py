@@ -1,4 +1,4 @@
-"""The mistakes for which opening a channel refuses its graph."""
+"""Checks whose findings are errors: no channel opens with such a graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent_adapter.flow.transitions import GraphRules, checked_max_turns
 
 
 def bad_max_turns(subject: Subject) -> Iterator[Finding]:
-    """A limit that is none."""
+    """Findings about an invalid `max_turns`."""
     try:
         checked_max_turns(subject.graph.max_turns)
     except WorkflowGraphError as exc:
@@ -28,7 +28,7 @@ def bad_max_turns(subject: Subject) -> Iterator[Finding]:
 
 
 def duplicate_participants(subject: Subject) -> Iterator[Finding]:
-    """Somebody who takes part twice."""
+    """Findings about participants listed twice."""
     for participant, times in Counter(subject.facts.participants or ()).items():
         if times > 1:
             yield Finding(
@@ -41,7 +41,7 @@ def duplicate_participants(subject: Subject) -> Iterator[Finding]:
 
 
 def strangers(subject: Subject) -> Iterator[Finding]:
-    """Ids that belong to no participant, and names where ids belong."""
+    """Findings about unknown ids, and names in place of ids."""
     participants = subject.facts.participants
     if participants is None:
         return

@@ -1,4 +1,4 @@
-"""`TransitionRegistry`: the names under which targets and conditions are written and read."""
+"""`TransitionRegistry`: targets and conditions by their names in the wire form."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ C = TypeVar("C", bound=TransitionCondition)
 
 
 class TransitionRegistry:
-    """Knows the built-in targets and conditions, and those registered with it.
+    """The built-in and the registered targets and conditions.
 
-    `version` grows with every registration, so that whatever was compiled before is not reused.
+    `version` grows with every registration, so that graphs compiled before are not reused.
     """
 
     _default: ClassVar[TransitionRegistry | None] = None
@@ -33,7 +33,7 @@ class TransitionRegistry:
 
     @classmethod
     def default(cls) -> TransitionRegistry:
-        """The registry of the process, which `register_target` and `register_condition` fill."""
+        """The process-wide registry, filled by `register_target` and `register_condition`."""
         if TransitionRegistry._default is None:
             TransitionRegistry._default = TransitionRegistry()
         return TransitionRegistry._default
@@ -49,9 +49,9 @@ class TransitionRegistry:
         return tuple(sorted(self._conditions))
 
     def register_target(self, target_cls: type[T]) -> type[T]:
-        """Know `target_cls` by its `name`; usable as a decorator.
+        """Register `target_cls` by its `name`; usable as a decorator.
 
-        An own class of the same name is replaced; a built-in is not.
+        Replaces a custom class of the same name; a built-in name raises `WorkflowGraphError`.
         """
         _check_class(target_cls, "target", "resolve", (item.name for item in BUILTIN_TARGETS))
         self._targets[target_cls.name] = target_cls
@@ -59,9 +59,9 @@ class TransitionRegistry:
         return target_cls
 
     def register_condition(self, condition_cls: type[C]) -> type[C]:
-        """Know `condition_cls` by its `name`; usable as a decorator.
+        """Register `condition_cls` by its `name`; usable as a decorator.
 
-        An own class of the same name is replaced; a built-in is not.
+        Replaces a custom class of the same name; a built-in name raises `WorkflowGraphError`.
         """
         builtin = (item.name for item in BUILTIN_CONDITIONS)
         _check_class(condition_cls, "condition", "evaluate", builtin)
@@ -111,12 +111,12 @@ class TransitionRegistry:
 
 
 def register_target(target_cls: type[T]) -> type[T]:
-    """Make an own target known to the process, so that graphs with it load; returns it."""
+    """Register a custom target process-wide, so that graphs with it load; returns it."""
     return TransitionRegistry.default().register_target(target_cls)
 
 
 def register_condition(condition_cls: type[C]) -> type[C]:
-    """Make an own condition known to the process, so that graphs with it load; returns it."""
+    """Register a custom condition process-wide, so that graphs with it load; returns it."""
     return TransitionRegistry.default().register_condition(condition_cls)
 
 

@@ -1,4 +1,4 @@
-"""What one round of a participant gave."""
+"""`Reply`: the result of one round of a participant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent_adapter.flow.routing import RoundCall
 class Reply:
     """A round's text, and its tool calls in the model's order.
 
-    Without a text and without a call that routes the round is silent: it uses up no turn.
+    A round without a text and without a routing call is silent: it takes no turn.
     """
 
     body: str = ""

@@ -1,4 +1,4 @@
-"""What a round's tool calls say about the next turn, and the packet that carries it."""
+"""Routing: the next turn that a round's tool calls ask for, and the packet that carries it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent_adapter.core.routing import Finish, Handoff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundCall:
-    """One tool call of a round: `ok` says that it succeeded, `result` is what the tool returned."""
+    """One tool call of a round; `ok` is whether it succeeded, `result` its return value."""
 
     tool: str
     ok: bool = True
@@ -23,7 +23,7 @@ class RoundCall:
 def resolved_handoff(target: str, participants: Mapping[str, str]) -> str:
     """The id of the participant that `target` names; `participants` maps names to ids.
 
-    An id is taken as it is. `ToolError` lists the names where none fits.
+    An id is returned unchanged. Raises `ToolError`, listing the names, for an unknown target.
     """
     if target in participants.values():
         return target
@@ -36,10 +36,10 @@ def resolved_handoff(target: str, participants: Mapping[str, str]) -> str:
 def round_routing(
     calls: Iterable[RoundCall], tool_names: frozenset[str], participants: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The packet's `routing`: that of the first call, in the model's order, that routes.
+    """The packet's `routing`: that of the first successful call, in the model's order, that routes.
 
-    Calls that did not succeed never route. Within one call `Finish` comes before `Handoff`, and
-    that before a tool of `tool_names` (`TransitionGraph.tool_names()`).
+    Within one call `Finish` takes precedence over `Handoff`, and that over a tool of `tool_names`
+    (`TransitionGraph.tool_names()`).
     """
     for call in calls:
         if not call.ok:
@@ -53,9 +53,9 @@ def round_routing(
 def packet_data(
     routing: Mapping[str, Any], body: str, context_updates: Mapping[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """The event data of a round's packet; `None` for a silent round, which writes none.
+    """The event data of a round's packet; `None` for a silent round.
 
-    A round is silent when it has neither a body nor a routing call.
+    A round is silent if it has neither a body nor a routing call.
     """
     if not body and routing.get("kind", "text") == "text":
         return None

@@ -1,4 +1,4 @@
-"""`WorkflowState`: what a channel's accepted envelopes add up to."""
+"""`WorkflowState`: the folded state of a workflow channel."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from agent_adapter.flow.wire import json_copy
 
 @dataclass(slots=True)
 class WorkflowState:
-    """The folded state of a workflow channel: what conditions and targets read.
+    """The folded state of a workflow channel, as conditions and targets read it.
 
     Attributes:
-        participant_order: ids in the order in which a round robin goes.
-        expected_next_speaker: whose turn it is; `None` means that the channel is to close.
-        last_speaker_id: who took the last turn.
+        participant_order: participant ids, in the order of a round robin.
+        expected_next_speaker: the participant whose turn is next; `None` closes the channel.
+        last_speaker_id: the participant who took the last turn.
         last_envelope_id: the envelope of the last turn.
-        turn_count: how many turns were taken.
-        pending_close_reason: why the graph ends the channel; empty while it goes on.
-        creator_id: who opened the channel.
+        turn_count: the number of turns taken.
+        pending_close_reason: the graph's reason to close the channel; empty while it is open.
+        creator_id: the participant who opened the channel.
         graph_data: the graph, as `TransitionGraph.to_dict()` writes it.
         context_vars: the channel's variables, JSON values.
     """
@@ -37,7 +37,7 @@ class WorkflowState:
     context_vars: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self, *, graph: bool = True) -> dict[str, Any]:
-        """The state as JSON values; without `graph` its largest part is left to another place."""
+        """The state as JSON values; `graph=False` omits the graph, its largest part."""
         data: dict[str, Any] = {name: getattr(self, name) for name in _FIELDS}
         data["participant_order"] = list(self.participant_order)
         data["context_vars"] = json_copy(self.context_vars, "WorkflowState.context_vars")
@@ -51,7 +51,7 @@ class WorkflowState:
     def from_dict(
         cls, data: Mapping[str, Any], *, graph_data: dict[str, Any] | None = None
     ) -> WorkflowState:
-        """The state that `to_dict` wrote; `graph_data` puts back a graph that was left out."""
+        """The state that `to_dict` wrote; `graph_data` restores an omitted graph."""
         unknown = sorted(set(data) - set(_FIELDS))
         if unknown:
             known = ", ".join(_FIELDS)
@@ -64,7 +64,7 @@ class WorkflowState:
         return state
 
     def copy(self) -> WorkflowState:
-        """A state of its own: its lists and variables can be changed without touching this one."""
+        """A deep copy."""
         return WorkflowState.from_dict(self.to_dict())
 
 

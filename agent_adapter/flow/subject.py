@@ -1,4 +1,4 @@
-"""`Subject`: a graph under examination, with what every check wants to know."""
+"""`Subject`: a graph under examination, with facts shared by all checks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from agent_adapter.flow.transitions import GraphRules, Transition
 
 @dataclass(frozen=True, slots=True)
 class NumberedTransition:
-    """A transition with its place in the list, where the reader finds it."""
+    """A transition with its index in the graph's list."""
 
     index: int
     transition: Transition
 
     @property
     def where(self) -> str:
-        """The place, as the reader finds it."""
+        """Its place, as findings name it."""
         return f"transitions[{self.index}]"
 
     @property
@@ -38,8 +38,8 @@ class NumberedTransition:
 class Subject:
     """A graph under examination.
 
-    `rules` are in the order in which they are looked at; `dead` holds the indices of those that an
-    earlier one always beats; `speakers` are all who can ever speak, `None` where unknown.
+    `rules` are in order of evaluation; `dead` holds the indices of rules that an earlier one always
+    precedes; `speakers` are all participants who can ever speak, `None` if unknown.
     """
 
     graph: GraphRules
@@ -50,23 +50,23 @@ class Subject:
     default_dead: bool
 
     def before(self, rule: NumberedTransition) -> list[TransitionCondition]:
-        """The conditions that are looked at before that of `rule`."""
+        """The conditions that are evaluated before that of `rule`."""
         return [item.when for item in self.rules[: self.rules.index(rule)]]
 
     def named(self, participant: str) -> str:
-        """The participant's name with its id, or the id where no name is known."""
+        """The participant's name with its id, or the id alone if the name is unknown."""
         name = self.facts.names.get(participant)
         return f"{name} ({participant})" if name else participant
 
 
 def subject_of(graph: GraphRules, facts: ChannelFacts) -> Subject:
-    """`graph` and what follows from it before any single mistake is looked for."""
+    """The examined form of `graph`."""
     numbered = [NumberedTransition(index, rule) for index, rule in enumerate(graph.transitions)]
     rules = tuple(sorted(numbered, key=lambda rule: rule.transition.priority))
     speakers = _speakers(graph, facts)
     conditions = [rule.when for rule in rules]
-    # A tool can hand the turn to a participant that no rule names, so a rule is called dead only
-    # on the word of the whole list of participants.
+    # A tool can hand the turn to a participant that no rule names: reachability by rules alone
+    # does not prove a rule dead, only the full list of participants does.
     dead = frozenset(
         rule.index
         for position, rule in enumerate(rules)
@@ -76,7 +76,7 @@ def subject_of(graph: GraphRules, facts: ChannelFacts) -> Subject:
 
 
 def _speakers(graph: GraphRules, facts: ChannelFacts) -> tuple[str, ...] | None:
-    """All who can speak: the participants, or where they are unknown whom the rules can reach."""
+    """All possible speakers: the participants or, if unknown, those that the rules can reach."""
     if facts.participants is not None:
         return tuple(facts.participants)
     targets = [rule.then for rule in graph.transitions] + [graph.default_target]

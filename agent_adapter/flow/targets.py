@@ -12,16 +12,16 @@ from agent_adapter.flow.state import WorkflowState
 
 @dataclass(slots=True)
 class TransitionDecision:
-    """What a target decided; `next_speaker=None` closes the channel with `close_reason`."""
+    """The decision of a target; `next_speaker=None` closes the channel with `close_reason`."""
 
     next_speaker: str | None
     close_reason: str = ""
 
 
 class TransitionTarget(Protocol):
-    """Says who speaks next, from the state and the accepted envelope alone.
+    """Decides who speaks next, from the state and the accepted envelope alone.
 
-    An own target is a dataclass with a class-level `name`, registered with `register_target`; its
+    A custom target is a dataclass with a class-level `name`, registered with `register_target`; its
     fields, JSON values, are its `args` in the graph's wire form.
     """
 
@@ -34,7 +34,7 @@ class TransitionTarget(Protocol):
 
 @dataclass(slots=True)
 class AgentTarget:
-    """The participant of this id."""
+    """The participant with this id."""
 
     agent_id: str
     name: ClassVar[str] = "agent"
@@ -54,7 +54,7 @@ class RoundRobinTarget:
     name: ClassVar[str] = "round_robin"
 
     def resolve(self, state: WorkflowState, envelope: Envelope) -> TransitionDecision:
-        """The next in order; the first where the last speaker is not in it."""
+        """The next in order; the first if the last speaker is not in it."""
         order = state.participant_order
         if not order:
             return TransitionDecision(None, "no_participants")
@@ -76,7 +76,7 @@ class StayTarget:
 
 @dataclass(slots=True)
 class RevertToInitiatorTarget:
-    """The opener of the channel."""
+    """The participant who opened the channel."""
 
     name: ClassVar[str] = "revert_to_initiator"
 

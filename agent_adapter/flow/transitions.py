@@ -13,7 +13,7 @@ from agent_adapter.flow.targets import TransitionTarget
 
 @dataclass(slots=True)
 class Transition:
-    """When `when` fires, `then` says who is next; a LOWER `priority` is looked at first."""
+    """If `when` fires, `then` decides the next speaker; a LOWER `priority` is evaluated first."""
 
     when: TransitionCondition
     then: TransitionTarget

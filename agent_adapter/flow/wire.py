@@ -1,4 +1,4 @@
-"""JSON values: copied, and refused where something is not one."""
+"""`json_copy`: copies JSON values and refuses anything else."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _DEEPEST = 100
 def json_copy(
     value: Any, where: str, error: type[AgentAdapterError] = WorkflowGraphError, depth: int = 0
 ) -> Any:
-    """`value` as JSON values of its own, tuples as lists; `error` names `where` for anything else.
+    """A copy of `value` as JSON, tuples as lists; raises `error`, naming `where`, for other values.
 
-    NaN, infinity, keys that are not text and nesting beyond 100 levels are refused.
+    Also refused are NaN, infinity, keys that are not strings and more than 100 levels of nesting.
     """
     if value is None or isinstance(value, (str, int)):
         return value

@@ -1,4 +1,4 @@
-"""Channel types: one module and one entry point each, found by type and version."""
+"""Channel types: one module and one entry point each, registered by type and version."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def channel_types() -> dict[str, AdapterFactory]:
 
 
 class AdapterRegistry:
-    """The channel types that a hub or a client knows: the installed ones, unless told otherwise."""
+    """The channel types of a hub or a client; by default the installed ones."""
 
     def __init__(self, adapters: Iterable[ChannelAdapter] | None = None) -> None:
         self._adapters: dict[tuple[str, int], ChannelAdapter] = {}
@@ -42,7 +42,7 @@ class AdapterRegistry:
             self.register(adapter)
 
     def register(self, adapter: ChannelAdapter) -> None:
-        """Know `adapter` by its type and version; channels that are open keep their version."""
+        """Register `adapter` by type and version; open channels keep their version."""
         self._adapters[adapter.manifest.type, adapter.manifest.version] = adapter
 
     def get(self, type: str, version: int = 1) -> ChannelAdapter:
@@ -63,7 +63,7 @@ def _accept(name: str, loaded: Any) -> AdapterFactory:
     if not callable(loaded):
         raise UnusablePlugin(f"it is a {type(loaded).__name__}, not a class or function")
     factory: AdapterFactory = loaded
-    # Made once here, so that a broken type is a warning now and no error of a hub later.
+    # Instantiated here: a broken type is then skipped with a warning instead of failing a hub.
     adapter: Any = factory()
     missing = [item for item in _MEMBERS if not hasattr(adapter, item)]
     if missing:

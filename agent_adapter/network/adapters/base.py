@@ -48,22 +48,22 @@ class AdapterResult:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTurn:
-    """Whose turn it is, and the envelope that gave it (`None` at the beginning)."""
+    """The participant whose turn is next, and the envelope that caused it (`None` at the start)."""
 
     agent_id: str
     triggering_envelope_id: str | None = None
 
 
 class ChannelAdapter(Protocol):
-    """One channel type. It is deterministic, does no I/O and keeps no state of a channel."""
+    """One channel type: deterministic code without I/O and without per-channel state."""
 
     @property
     def manifest(self) -> ChannelManifest:
-        """The type as data; `(type, version)` is where the adapter is found."""
+        """The type as data; the adapter is registered under `(type, version)`."""
         ...
 
     def validate_create(self, metadata: ChannelMetadata) -> None:
-        """`ProtocolError` for a channel that cannot be: its participants, roles or knobs."""
+        """Raises `ProtocolError` for invalid participants, roles or knobs."""
         ...
 
     def initial_state(self, metadata: ChannelMetadata) -> AdapterState:
@@ -73,45 +73,45 @@ class ChannelAdapter(Protocol):
     def validate_send(
         self, metadata: ChannelMetadata, envelope: Envelope, state: AdapterState
     ) -> None:
-        """`ProtocolError` for an envelope that may not come now; `state` is that before it."""
+        """Raises `ProtocolError` for an envelope that `state` (before it) does not allow."""
         ...
 
     def fold(self, envelope: Envelope, state: AdapterState) -> AdapterState:
-        """The state after `envelope`; `state` itself stays as it is."""
+        """The state after `envelope`; `state` itself is not changed."""
         ...
 
     def on_accepted(
         self, metadata: ChannelMetadata, envelope: Envelope, state: AdapterState
     ) -> AdapterResult:
-        """What follows from `envelope`; `state` is that after it."""
+        """The consequence of `envelope`; `state` is the state after it."""
         ...
 
     def expected_next(self, metadata: ChannelMetadata, state: AdapterState) -> ExpectedTurn | None:
-        """The only participant that may take the next turn; `None` if no one or anyone may."""
+        """The only participant who may take the next turn; `None` if nobody or everybody may."""
         ...
 
     def next_turn(
         self, metadata: ChannelMetadata, envelope: Envelope, state: AdapterState
     ) -> ExpectedTurn | None:
-        """Whom `envelope` gives a turn to; `state` is that after it.
+        """The turn that `envelope` causes; `state` is the state after it.
 
-        It is `expected_next` where turns have an order. In a free channel it is whoever was
-        spoken to, who may answer and need not.
+        If turns have an order, it is `expected_next`. In a channel without an order it is the turn
+        of a recipient, who may stay silent.
         """
         ...
 
     def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
-        """What a participant sees unless it asks for something else."""
+        """The view of a participant that has not chosen another one."""
         ...
 
     def render_envelope(self, envelope: Envelope) -> str | None:
-        """The text of `envelope` as a speaker reads it; `None` where there is none."""
+        """The text of `envelope` for a speaker; `None` if it has none."""
         ...
 
     def tools_for(
         self, client: Any, metadata: ChannelMetadata, state: AdapterState, participant_id: str
     ) -> list[Any]:
-        """Tools that this type of channel gives a speaker for its turn."""
+        """Tools that the channel type adds to a speaker's own during a turn."""
         ...
 
     def build_round_envelope(
@@ -124,9 +124,9 @@ class ChannelAdapter(Protocol):
         *,
         causation_id: str | None = None,
     ) -> Envelope | None:
-        """The envelope of a speaker's whole round; `None` for a silent one.
+        """The envelope of a speaker's whole round; `None` for a silent round.
 
-        `ToolError` for a handoff to somebody who does not take part.
+        Raises `ToolError` for a handoff to a stranger.
         """
         ...
 
@@ -139,11 +139,11 @@ class ChannelAdapter(Protocol):
         audience: Sequence[str] | None = None,
         causation_id: str | None = None,
     ) -> Envelope:
-        """A text as this type of channel sends it."""
+        """The envelope of a text in this channel type."""
         ...
 
     def state_to_dict(self, state: AdapterState) -> dict[str, Any]:
-        """The state as JSON, without what the metadata holds already."""
+        """The state as JSON, without data that the metadata contains."""
         ...
 
     def state_from_dict(self, metadata: ChannelMetadata, data: Mapping[str, Any]) -> AdapterState:
@@ -158,10 +158,10 @@ def text_of(envelope: Envelope) -> str | None:
 
 
 def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
-    """Refuse an envelope that no channel type accepts from a participant.
+    """Raises `ProtocolError` for an envelope that no channel type accepts.
 
-    `ProtocolError` for a stranger, for an event that only the hub writes, for a malformed one, and
-    for an audience with strangers in it.
+    That is one from a stranger, with an event that only the hub writes, with a stranger in its
+    audience, or with malformed data.
     """
     ids = [item.agent_id for item in metadata.participants]
     if envelope.sender_id not in ids:
@@ -199,7 +199,7 @@ class TextChannelAdapter:
         check_participants(self.manifest, metadata)
 
     def check_turn(self, metadata: ChannelMetadata, envelope: Envelope) -> bool:
-        """Whether `envelope` takes a turn; `ProtocolError` for what the type does not know."""
+        """Whether `envelope` takes a turn; `ProtocolError` for an event of other channel types."""
         check_message(metadata, envelope)
         if envelope.event_type in (EV_CONTEXT_SET, EV_PACKET):
             raise ProtocolError(
@@ -215,7 +215,7 @@ class TextChannelAdapter:
     def tools_for(
         self, client: Any, metadata: ChannelMetadata, state: AdapterState, participant_id: str
     ) -> list[Any]:
-        """None: the answer of the round is what the participant says."""
+        """None: a round is answered with its text."""
         return []
 
     def build_round_envelope(
@@ -228,7 +228,7 @@ class TextChannelAdapter:
         *,
         causation_id: str | None = None,
     ) -> Envelope | None:
-        """The body as a text; tool calls route nothing here."""
+        """The body as an `EV_TEXT`; tool calls do not route."""
         if not body:
             return None
         return self.build_text_envelope(
@@ -256,7 +256,7 @@ class TextChannelAdapter:
 
 
 def check_participants(manifest: ChannelManifest, metadata: ChannelMetadata) -> None:
-    """Refuse a number of participants that `manifest` does not allow, and one listed twice."""
+    """Raises `ProtocolError` for a number of participants or a role that `manifest` excludes."""
     ids, schema = metadata.participant_ids(), manifest.participants
     twice = sorted({item for item in ids if ids.count(item) > 1})
     if twice:
@@ -270,6 +270,14 @@ def check_participants(manifest: ChannelManifest, metadata: ChannelMetadata) -> 
         raise ProtocolError(
             f"a {manifest.type} channel has {number} participants, the opener included, "
             f"not {len(ids)}"
+        )
+    roles = [item.role.value for item in metadata.participants]
+    unknown = sorted(set(roles) - set(schema.roles)) if schema.roles else []
+    if unknown:
+        raise ProtocolError(
+            f"a {manifest.type} channel has the roles {', '.join(schema.roles)}, and this one has "
+            f"{', '.join(unknown)}: two participants are initiator and respondent, more are "
+            "initiator and participants"
         )
 
 

@@ -24,7 +24,7 @@ CONSULTING_TYPE = "consulting"
 
 @dataclass(frozen=True, slots=True)
 class ConsultingState:
-    """Whether the question and the answer have come."""
+    """Whether the question and the answer were sent."""
 
     initiator_sent: bool = False
     respondent_replied: bool = False
@@ -45,13 +45,13 @@ class ConsultingAdapter(TextChannelAdapter):
     )
 
     def initial_state(self, metadata: ChannelMetadata) -> ConsultingState:
-        """Nothing said yet."""
+        """Neither question nor answer."""
         return ConsultingState()
 
     def validate_send(
         self, metadata: ChannelMetadata, envelope: Envelope, state: ConsultingState
     ) -> None:
-        """Refuse a text from a participant whose turn it is not, and any text after the answer."""
+        """Raises `ProtocolError` for a text out of turn or after the answer."""
         if not self.check_turn(metadata, envelope):
             return
         expected = self.expected_next(metadata, state)
@@ -66,7 +66,7 @@ class ConsultingAdapter(TextChannelAdapter):
             )
 
     def fold(self, envelope: Envelope, state: ConsultingState) -> ConsultingState:
-        """One text is the question, the next the answer."""
+        """The first text is the question, the second the answer."""
         if envelope.event_type != EV_TEXT:
             return state
         return ConsultingState(
@@ -86,7 +86,7 @@ class ConsultingAdapter(TextChannelAdapter):
     def expected_next(
         self, metadata: ChannelMetadata, state: ConsultingState
     ) -> ExpectedTurn | None:
-        """The opener, then the other participant, then no one."""
+        """The opener, then the other participant, then nobody."""
         if state.respondent_replied:
             return None
         asks, answers = _opener_first(metadata)
@@ -95,11 +95,11 @@ class ConsultingAdapter(TextChannelAdapter):
     def next_turn(
         self, metadata: ChannelMetadata, envelope: Envelope, state: ConsultingState
     ) -> ExpectedTurn | None:
-        """The participant expected next."""
+        """The expected participant."""
         return self.expected_next(metadata, state)
 
     def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
-        """All of it: there are two messages."""
+        """The whole transcript: there are two messages."""
         return FullTranscript()
 
     def state_to_dict(self, state: ConsultingState) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`conversation`: two participants who speak when they like, until one of them closes."""
+"""`conversation`: two participants who speak in any order until one of them closes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RECENT = 10
 
 @dataclass(frozen=True, slots=True)
 class ConversationState:
-    """How many texts there were, and who spoke last."""
+    """The number of texts and the last speaker."""
 
     turn_count: int = 0
     last_speaker_id: str | None = None
@@ -32,7 +32,7 @@ class ConversationState:
 
 
 class ConversationAdapter(TextChannelAdapter):
-    """Two participants without an order: each text gives the other one a turn to answer."""
+    """Two participants without an order: each text opens a turn for the other one."""
 
     manifest = ChannelManifest(
         type=CONVERSATION_TYPE,
@@ -42,13 +42,13 @@ class ConversationAdapter(TextChannelAdapter):
     )
 
     def initial_state(self, metadata: ChannelMetadata) -> ConversationState:
-        """Nothing said yet."""
+        """No texts yet."""
         return ConversationState()
 
     def validate_send(
         self, metadata: ChannelMetadata, envelope: Envelope, state: ConversationState
     ) -> None:
-        """Either may speak at any time; a stranger may not."""
+        """Both participants may send at any time."""
         self.check_turn(metadata, envelope)
 
     def fold(self, envelope: Envelope, state: ConversationState) -> ConversationState:
@@ -60,19 +60,19 @@ class ConversationAdapter(TextChannelAdapter):
     def on_accepted(
         self, metadata: ChannelMetadata, envelope: Envelope, state: ConversationState
     ) -> AdapterResult:
-        """Nothing: a conversation ends when somebody closes it, or by its time."""
+        """Nothing: a conversation ends when it is closed or expires."""
         return AdapterResult()
 
     def expected_next(
         self, metadata: ChannelMetadata, state: ConversationState
     ) -> ExpectedTurn | None:
-        """No one in particular."""
+        """None: both may speak."""
         return None
 
     def next_turn(
         self, metadata: ChannelMetadata, envelope: Envelope, state: ConversationState
     ) -> ExpectedTurn | None:
-        """The other one, who may answer and need not."""
+        """The other participant, who may stay silent."""
         if envelope.event_type != EV_TEXT:
             return None
         audience, sender_id = envelope.audience, envelope.sender_id

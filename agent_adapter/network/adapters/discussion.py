@@ -36,7 +36,7 @@ class DiscussionState:
 
 
 class DiscussionAdapter(TextChannelAdapter):
-    """Two or more participants; each text passes the turn to the next in the round."""
+    """Two or more participants who speak in a fixed circle."""
 
     manifest = ChannelManifest(
         type=DISCUSSION_TYPE,
@@ -50,7 +50,7 @@ class DiscussionAdapter(TextChannelAdapter):
     )
 
     def validate_create(self, metadata: ChannelMetadata) -> None:
-        """Refuse an order other than the round."""
+        """Raises `ProtocolError` for an `ordering` other than the circle."""
         TextChannelAdapter.validate_create(self, metadata)
         ordering = metadata.knobs.get("ordering", ORDERING_ROUND_ROBIN)
         if ordering != ORDERING_ROUND_ROBIN:
@@ -60,13 +60,13 @@ class DiscussionAdapter(TextChannelAdapter):
             )
 
     def initial_state(self, metadata: ChannelMetadata) -> DiscussionState:
-        """The opener of the channel speaks first."""
+        """The opener speaks first."""
         return DiscussionState(metadata.participant_ids(), metadata.creator_id)
 
     def validate_send(
         self, metadata: ChannelMetadata, envelope: Envelope, state: DiscussionState
     ) -> None:
-        """Refuse a text out of turn."""
+        """Raises `ProtocolError` for a text out of turn."""
         expected = state.expected_next_speaker
         if self.check_turn(metadata, envelope) and envelope.sender_id != expected:
             names = metadata.names()
@@ -77,7 +77,7 @@ class DiscussionAdapter(TextChannelAdapter):
             )
 
     def fold(self, envelope: Envelope, state: DiscussionState) -> DiscussionState:
-        """Pass the turn on."""
+        """The next participant of the circle is expected."""
         order = state.participant_order
         if envelope.event_type != EV_TEXT or envelope.sender_id not in order:
             return state
@@ -89,13 +89,13 @@ class DiscussionAdapter(TextChannelAdapter):
     def on_accepted(
         self, metadata: ChannelMetadata, envelope: Envelope, state: DiscussionState
     ) -> AdapterResult:
-        """Nothing: a discussion ends when somebody closes it, or by its time."""
+        """Nothing: a discussion ends when it is closed or expires."""
         return AdapterResult()
 
     def expected_next(
         self, metadata: ChannelMetadata, state: DiscussionState
     ) -> ExpectedTurn | None:
-        """The next in the round."""
+        """The next participant of the circle."""
         if state.expected_next_speaker is None:
             return None
         return ExpectedTurn(state.expected_next_speaker, state.last_envelope_id)
@@ -103,11 +103,11 @@ class DiscussionAdapter(TextChannelAdapter):
     def next_turn(
         self, metadata: ChannelMetadata, envelope: Envelope, state: DiscussionState
     ) -> ExpectedTurn | None:
-        """The participant expected next."""
+        """The expected participant."""
         return self.expected_next(metadata, state)
 
     def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
-        """The newest two rounds, with names."""
+        """The messages of the newest two circles, with names."""
         return NamedWindowedSummary(max(2 * len(metadata.participants), 4))
 
     def state_to_dict(self, state: DiscussionState) -> dict[str, Any]:

@@ -41,8 +41,8 @@ _KEPT_GRAPHS = 1024
 class WorkflowAdapter:
     """Two or more participants whose turns follow `knobs["graph"]`.
 
-    `knobs["context_vars"]` are the first variables; `knobs["context_acl"]` says which names may
-    change which keys. `registry` knows own conditions and targets.
+    `knobs["context_vars"]` are the initial variables; `knobs["context_acl"]` restricts which names
+    may change which keys. `registry` resolves the graph's conditions and targets.
     """
 
     manifest = ChannelManifest(
@@ -61,14 +61,14 @@ class WorkflowAdapter:
         self._graphs: OrderedDict[int, tuple[int, dict[str, Any], CompiledGraph]] = OrderedDict()
 
     def validate_create(self, metadata: ChannelMetadata) -> None:
-        """Refuse a channel without a graph that fits its participants."""
+        """Raises `ProtocolError` unless the graph and the variables fit the participants."""
         check_participants(self.manifest, metadata)
         _acl(metadata)
         state = self.initial_state(metadata)
         check_updates({"set": state.context_vars}, {}, writer="", acl=None)
 
     def initial_state(self, metadata: ChannelMetadata) -> WorkflowState:
-        """The graph's initial speaker is expected; the first variables are set."""
+        """The graph's initial speaker is expected; the initial variables are set."""
         facts = ChannelFacts(
             participants=metadata.participant_ids(),
             names={item.agent_id: item.name for item in metadata.participants if item.name},
@@ -83,7 +83,7 @@ class WorkflowAdapter:
     def validate_send(
         self, metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState
     ) -> None:
-        """Refuse a turn of anybody but the expected speaker, and changes that are not allowed."""
+        """Raises `ProtocolError` for a turn out of order and for changes that are not allowed."""
         check_message(metadata, envelope)
         if is_turn(envelope) and envelope.sender_id != state.expected_next_speaker:
             raise ProtocolError(_out_of_turn(metadata, envelope, state))
@@ -104,7 +104,7 @@ class WorkflowAdapter:
     def on_accepted(
         self, metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState
     ) -> AdapterResult:
-        """The channel closes when the graph says so, or at `max_turns`."""
+        """The channel closes if the graph ends it or `max_turns` is reached."""
         if not is_turn(envelope):
             return AdapterResult()
         reason = close_reason(state, self._graph(state))
@@ -119,7 +119,7 @@ class WorkflowAdapter:
     def next_turn(
         self, metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState
     ) -> ExpectedTurn | None:
-        """The participant expected next."""
+        """The expected participant."""
         return self.expected_next(metadata, state)
 
     def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
@@ -127,13 +127,13 @@ class WorkflowAdapter:
         return NamedWindowedSummary(max(2 * len(metadata.participants), 4))
 
     def render_envelope(self, envelope: Envelope) -> str | None:
-        """A text, or a packet's body after a line about the handoff."""
+        """A text, or a packet's body, after a line about its handoff."""
         return packet_text(envelope) if envelope.event_type == EV_PACKET else text_of(envelope)
 
     def tools_for(
         self, client: Any, metadata: ChannelMetadata, state: WorkflowState, participant_id: str
     ) -> list[Any]:
-        """None: a workflow is routed by its participants' own tools."""
+        """None: the participants' own tools route a workflow."""
         return []
 
     def build_round_envelope(
@@ -189,8 +189,8 @@ class WorkflowAdapter:
         return WorkflowState.from_dict(data, graph_data=metadata.knobs.get("graph", {}))
 
     def _graph(self, state: WorkflowState) -> CompiledGraph:
-        # Hashing a graph on every turn would cost more than the turn; states of one channel share
-        # the object, and the entry keeps it alive, so that its id cannot come to mean another.
+        # By id, since hashing a graph costs more than a turn. States of one channel share the
+        # object, and the entry keeps it alive: the id cannot be reused for another graph.
         data, version = state.graph_data, self._registry.version
         kept = self._graphs.get(id(data))
         if kept is not None and kept[0] == version:
@@ -203,7 +203,7 @@ class WorkflowAdapter:
 
 
 def packet_text(envelope: Envelope) -> str | None:
-    """A packet as a speaker reads it: a line about the handoff, then the body."""
+    """The text of a packet for a speaker: a line about its handoff, then its body."""
     routing, body = envelope.event_data.get("routing"), envelope.event_data.get("body")
     lines = []
     if isinstance(routing, Mapping) and routing.get("kind") == "handoff":
