@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal
+
+from pydantic import ConfigDict, StrictInt
 
 from agent_adapter.core.errors import ProtocolError
+from agent_adapter.core.records import STRICT, record_from_dict
 from agent_adapter.flow.wire import json_copy
 
 EV_TEXT = "ag2.msg.text"
@@ -30,7 +33,6 @@ EV_TASK_CANCELLED = "ag2.task.cancelled"
 Priority = Literal["background", "normal", "urgent"]
 """The urgency of a message for its receiver; it does not affect the order of the log."""
 
-_PRIORITIES: tuple[str, ...] = get_args(Priority)
 TURN_EVENTS = frozenset({EV_TEXT, EV_PACKET})
 """The events that take a turn."""
 
@@ -57,6 +59,8 @@ class Envelope:
         ttl_seconds: kept for logs of AG2; channels accept only `None`.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
     channel_id: str
     sender_id: str
     audience: list[str] | None
@@ -67,10 +71,10 @@ class Envelope:
     causation_id: str | None = None
     trace_id: str | None = None
     priority: Priority = "normal"
-    depth: int = 0
+    depth: StrictInt = 0
     idempotency_key: str | None = None
     created_at: str = ""
-    ttl_seconds: int | None = None
+    ttl_seconds: StrictInt | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as copied JSON values."""
@@ -90,21 +94,7 @@ class Envelope:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Envelope:
         """The envelope that `to_dict` wrote; `ProtocolError` names what is wrong with others."""
-        if not isinstance(data, Mapping):
-            raise ProtocolError(f"an envelope is a JSON object, not {type(data).__name__}")
-        unknown = sorted(str(name) for name in data if name not in _KINDS)
-        missing = [name for name in _REQUIRED if name not in data]
-        if unknown or missing:
-            raise ProtocolError(_misfit(unknown, missing))
-        for name, value in data.items():
-            if not _fits(value, _KINDS[name]):
-                raise ProtocolError(f"Envelope.{name} is {_EXPECTED[name]}, not {value!r:.80}")
-        if data.get("priority", "normal") not in _PRIORITIES:
-            known = ", ".join(_PRIORITIES)
-            raise ProtocolError(
-                f"Envelope.priority is one of {known}, not {data['priority']!r:.80}"
-            )
-        return cls(**data)
+        return record_from_dict(cls, data)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Envelope:
@@ -173,50 +163,5 @@ def _routing_problems(routing: Any) -> list[str]:
     return problems
 
 
-def _misfit(unknown: list[str], missing: list[str]) -> str:
-    parts = []
-    if missing:
-        parts.append(f"has no {', '.join(missing)}")
-    if unknown:
-        parts.append(f"has the unknown {', '.join(unknown)}")
-    return f"the envelope {' and '.join(parts)}; its fields are {', '.join(_FIELDS)}"
-
-
-def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, list) and kinds == _KINDS["audience"]:
-        return all(isinstance(item, str) for item in value)
-    return isinstance(value, kinds)
-
-
 _ENCODER = json.JSONEncoder(sort_keys=True, allow_nan=False)
 _FIELDS = tuple(field.name for field in fields(Envelope))
-_REQUIRED = _FIELDS[:5]
-_NONE = type(None)
-_TEXT, _MAYBE_TEXT = (str,), (str, _NONE)
-_KINDS: dict[str, tuple[type, ...]] = {
-    "channel_id": _TEXT,
-    "sender_id": _TEXT,
-    "audience": (list, _NONE),
-    "event_type": _TEXT,
-    "event_data": (dict,),
-    "envelope_id": _TEXT,
-    "task_id": _MAYBE_TEXT,
-    "causation_id": _MAYBE_TEXT,
-    "trace_id": _MAYBE_TEXT,
-    "priority": _TEXT,
-    "depth": (int,),
-    "idempotency_key": _MAYBE_TEXT,
-    "created_at": _TEXT,
-    "ttl_seconds": (int, _NONE),
-}
-_WORDS = {
-    _TEXT: "text",
-    _MAYBE_TEXT: "text or null",
-    (dict,): "an object",
-    (int,): "a whole number",
-    (int, _NONE): "a whole number or null",
-    (list, _NONE): "a list of ids or null",
-}
-_EXPECTED = {name: _WORDS[kinds] for name, kinds in _KINDS.items()}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import ConfigDict
 
-from agent_adapter.network.records import STRICT, record_from_dict, record_to_dict
+from agent_adapter.core.records import STRICT, record_from_dict, record_to_dict
 
 PassportKind = Literal["agent", "human", "remote_agent"]
 """The kind of a participant: an agent, a person, or a participant of another hub."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
-from agent_adapter.network.records import STRICT, record_from_dict, record_to_dict
+from agent_adapter.core.records import STRICT, record_from_dict, record_to_dict
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 

@@ -41,13 +41,13 @@ def test_fields_left_out_have_their_defaults() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"sender_id": 1}, "sender_id is text, not 1"),
-        ({"audience": "b"}, "audience is a list of ids or null"),
-        ({"audience": [1]}, "audience is a list of ids or null"),
-        ({"event_data": []}, "event_data is an object"),
-        ({"depth": True}, "depth is a whole number"),
-        ({"priority": "now"}, "priority is one of background, normal, urgent"),
-        ({"sneder": "a"}, "has the unknown sneder"),
+        ({"sender_id": 1}, "sender_id: Input should be a valid string"),
+        ({"audience": "b"}, "audience: Input should be a valid list"),
+        ({"audience": [1]}, "audience.0: Input should be a valid string"),
+        ({"event_data": []}, "event_data: Input should be a valid dictionary"),
+        ({"depth": True}, "depth: Input should be a valid integer"),
+        ({"priority": "now"}, "priority: Input should be 'background', 'normal' or 'urgent'"),
+        ({"sneder": "a"}, "sneder: Unexpected keyword argument"),
     ],
 )
 def test_a_malformed_envelope_says_what_is_wrong(change: dict[str, Any], said: str) -> None:

@@ -22,7 +22,8 @@ def metadata(
     type: str = "workflow", ids: Sequence[str] = ("a", "b", "c"), **knobs: Any
 ) -> ChannelMetadata:
     """A running channel of participants whose names are their ids in capitals."""
-    roles = [ParticipantRole.INITIATOR, *[ParticipantRole.PARTICIPANT] * len(ids)]
+    other = ParticipantRole.RESPONDENT if len(ids) == 2 else ParticipantRole.PARTICIPANT
+    roles = [ParticipantRole.INITIATOR, *[other] * len(ids)]
     people = [Participant(id, roles[n], n, name=id.upper()) for n, id in enumerate(ids)]
     return ChannelMetadata(
         "ch",

@@ -19,9 +19,10 @@ from agent_adapter.flow import (
     Transition,
     TransitionGraph,
 )
-from agent_adapter.network import ChannelMetadata, ChannelState, ExpectedTurn
+from agent_adapter.network import ChannelManifest, ChannelMetadata, ChannelState, ExpectedTurn
 from agent_adapter.network.adapters import AdapterRegistry
-from agent_adapter.network.adapters.base import ChannelAdapter
+from agent_adapter.network.adapters.base import ChannelAdapter, check_participants
+from agent_adapter.network.channels.metadata import ParticipantSchema
 from tests.network._channels import metadata, said, workflow
 
 ADAPTERS = AdapterRegistry()
@@ -233,6 +234,24 @@ def test_bad_knobs_are_refused(knobs: dict[str, object], what: str) -> None:
     channel = workflow(**knobs) if "graph" not in knobs else metadata(**knobs)
     with pytest.raises(ProtocolError, match=what):
         ADAPTERS.get("workflow").validate_create(channel)
+
+
+def test_a_role_that_the_type_does_not_have_is_refused() -> None:
+    """The roles of a manifest hold: a channel with another one does not open."""
+    with pytest.raises(ProtocolError, match="has the roles moderator, and this one has initiator"):
+        check_participants(
+            ChannelManifest("panel", participants=ParticipantSchema(min=2, roles=["moderator"])),
+            metadata("panel", "ab"),
+        )
+
+
+@pytest.mark.parametrize("type", ["consulting", "conversation", "discussion"])
+def test_a_message_with_a_lifetime_is_refused(type: str) -> None:
+    """Messages stay in the log: `ttl_seconds` has no effect, so no value but `None` is accepted."""
+    channel = metadata(type, "ab")
+    adapter, state = run(channel)
+    with pytest.raises(ProtocolError, match="ttl_seconds is None"):
+        adapter.validate_send(channel, said("a", ttl_seconds=9), state)
 
 
 def test_participant_listed_twice_is_refused() -> None:

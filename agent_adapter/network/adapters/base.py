@@ -185,6 +185,8 @@ def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
         problems = envelope_problems(envelope)
     elif not isinstance(envelope.event_data.get("text"), str):
         problems.append('event_data is {"text": …}, a text')
+    if envelope.ttl_seconds is not None:
+        problems.append("ttl_seconds is None: a message stays in its channel, whose ttl ends both")
     if problems:
         raise ProtocolError(f"the {envelope.event_type} is malformed: {'; '.join(problems)}")
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
-from agent_adapter.network.records import STRICT, record_from_dict, record_to_dict
+from agent_adapter.core.records import STRICT, record_from_dict, record_to_dict
 
 
 class ChannelState(StrEnum):

@@ -12,11 +12,11 @@ from typing import Any
 from pydantic_core import to_json
 
 from agent_adapter.core.errors import NetworkError, NotFoundError
+from agent_adapter.core.records import record_from_dict
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.expectations import Deadline, deadlines_of
 from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMetadata, ChannelState
-from agent_adapter.network.records import record_from_dict
 from agent_adapter.store.base import Row, Transaction
 
 

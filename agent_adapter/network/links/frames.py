@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.network.records import problems
+from agent_adapter.core.records import problems
 
 VERSION = 1
 """The version of the protocol; both ends must use the same."""

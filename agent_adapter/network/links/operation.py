@@ -19,8 +19,8 @@ from pydantic import (
 )
 
 from agent_adapter.core.errors import ProtocolError
+from agent_adapter.core.records import problems
 from agent_adapter.network.links.access import Access
-from agent_adapter.network.records import problems
 from agent_adapter.network.turns.turn_types import TurnRef
 
 _DECLARED = "__operation__"
