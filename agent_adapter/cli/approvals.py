@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -25,8 +26,10 @@ from agent_adapter.cli.output import console, plain, print_json, table, when
 from agent_adapter.cli.polling import Seconds, poll, print_line
 
 if TYPE_CHECKING:
-    from agent_adapter.exec.approval.inbox import ApprovalRecord
+    from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
     from agent_adapter.store.base import Store
+
+T = TypeVar("T")
 
 app = typer.Typer(name="approvals", help="List, show and decide approvals.")
 
@@ -58,14 +61,8 @@ def list_(
     as_json: AsJson = False,
 ) -> int:
     """List approvals, oldest first."""
-
-    async def _work(opened: Store) -> list[ApprovalRecord]:
-        from agent_adapter.exec.approval.inbox import Inbox
-
-        wanted = None if state is ApprovalFilter.ALL else state.value
-        return await Inbox(opened).list(wanted, limit=limit)
-
-    records = with_store(store, _work)
+    wanted = None if state is ApprovalFilter.ALL else state.value
+    records = _with_inbox(store, lambda inbox: inbox.list(wanted, limit=limit))
     if as_json:
         print_json([asdict(record) for record in records])
         return OK
@@ -84,13 +81,7 @@ def list_(
 @app.command(epilog="Example: agent-adapter approvals show apr_0123")
 def show(record_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> int:
     """Show one record: exactly what will run, with invisible characters as escapes."""
-
-    async def _work(opened: Store) -> ApprovalRecord:
-        from agent_adapter.exec.approval.inbox import Inbox
-
-        return await Inbox(opened).get(record_id)
-
-    _print(with_store(store, _work), as_json)
+    _print(_with_inbox(store, lambda inbox: inbox.get(record_id)), as_json)
     return OK
 
 
@@ -113,15 +104,13 @@ def approve(
     edits = None if args is None else parse_object(args, "--args")
     who = reviewer_name(reviewer)
     signer = reviewer_key(key)
-
-    async def _work(opened: Store) -> ApprovalRecord:
-        from agent_adapter.exec.approval.inbox import Inbox
-
-        return await Inbox(opened).approve(
+    record = _with_inbox(
+        store,
+        lambda inbox: inbox.approve(
             record_id, reviewer=who, reason=reason, arguments=edits, key=signer
-        )
-
-    return _decided(with_store(store, _work), who, as_json)
+        ),
+    )
+    return _decided(record, who, as_json)
 
 
 @app.command(epilog='Example: agent-adapter approvals deny apr_0123 --reason "wrong customer"')
@@ -136,13 +125,10 @@ def deny(
     """Deny a call; the same call of that run is not asked for again."""
     who = reviewer_name(reviewer)
     signer = reviewer_key(key)
-
-    async def _work(opened: Store) -> ApprovalRecord:
-        from agent_adapter.exec.approval.inbox import Inbox
-
-        return await Inbox(opened).deny(record_id, reviewer=who, reason=reason, key=signer)
-
-    return _decided(with_store(store, _work), who, as_json)
+    record = _with_inbox(
+        store, lambda inbox: inbox.deny(record_id, reviewer=who, reason=reason, key=signer)
+    )
+    return _decided(record, who, as_json)
 
 
 @app.command(epilog="Example: agent-adapter approvals watch --json")
@@ -184,6 +170,13 @@ class _InboxFollower:
         else:
             said = f"by {record.reviewer}" if record.reviewer else ""
         print(plain(f"{head} {said}".rstrip()), flush=True)
+
+
+def _with_inbox(url: str | None, work: Callable[[Inbox], Awaitable[T]]) -> T:
+    """Open the inbox of a store, run `work` with it, and close the store."""
+    from agent_adapter.exec.approval.inbox import Inbox
+
+    return with_store(url, lambda store: work(Inbox(store)))
 
 
 def _decided(record: ApprovalRecord, who: str, as_json: bool) -> int:

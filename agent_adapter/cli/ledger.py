@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from agent_adapter.exec.ledger import Entry, Report
-    from agent_adapter.store.base import Store
 
 app = typer.Typer(
     name="ledger", help="Show and verify the ledger, resolve writes with unknown outcome."
@@ -130,12 +129,12 @@ def resolve(
     value = None if result is None else _result(result, happened)
     who = reviewer_name(reviewer)
 
-    async def _work(opened: Store) -> Any:
-        return await settle(
+    with_store(
+        store,
+        lambda opened: settle(
             opened, call_key, reviewer=who, happened=happened, result=value, reason=reason
-        )
-
-    with_store(store, _work)
+        ),
+    )
     answer = "happened" if happened else "did not happen"
     if as_json:
         print_json({"call_key": call_key, "happened": happened, "reviewer": who})

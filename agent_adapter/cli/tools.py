@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +15,9 @@ from agent_adapter.cli.output import console, plain, print_json, table
 from agent_adapter.cli.target import Target, load_registry
 
 if TYPE_CHECKING:
+    from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
-    from agent_adapter.store.base import Store
+    from agent_adapter.exec.executor import Executor
 
 app = typer.Typer(name="tools", help="List, show, call and check the tools of a registry.")
 
@@ -74,20 +76,14 @@ def call(
     as_json: AsJson = False,
 ) -> int:
     """Call a tool through the executor; a call that needs approval waits in the inbox."""
+    from agent_adapter.core.context import ToolContext
+
     registry = load_registry(target)
     spec = registry.get(name)
     arguments = _arguments(pairs or [], args)
-
-    async def _work(opened: Store) -> Any:
-        from agent_adapter.core.context import ToolContext
-        from agent_adapter.exec.approval.ports.deferred import DeferredApproval
-        from agent_adapter.exec.executor import Executor
-
-        executor = Executor(registry, approval=DeferredApproval(opened), store=opened)
-        ctx = ToolContext(run_id=run, principal=reviewer_name(None))
-        return await executor.run_spec(spec, arguments, ctx)
-
-    return _print_result(with_store(store, _work), as_json)
+    ctx = ToolContext(run_id=run, principal=reviewer_name(None))
+    value = _with_executor(store, registry, lambda it: it.run_spec(spec, arguments, ctx))
+    return _print_result(value, as_json)
 
 
 @app.command(epilog="Example: agent-adapter tools resume shop.py apr_0123")
@@ -98,16 +94,8 @@ def resume(
     as_json: AsJson = False,
 ) -> int:
     """Run an approved call once, exactly as it was approved."""
-    registry = load_registry(target)
-
-    async def _work(opened: Store) -> Any:
-        from agent_adapter.exec.approval.ports.deferred import DeferredApproval
-        from agent_adapter.exec.executor import Executor
-
-        executor = Executor(registry, approval=DeferredApproval(opened), store=opened)
-        return await executor.resume(record)
-
-    return _print_result(with_store(store, _work), as_json)
+    value = _with_executor(store, load_registry(target), lambda it: it.resume(record))
+    return _print_result(value, as_json)
 
 
 @app.command(epilog="Example: agent-adapter tools check shop.py --target anthropic")
@@ -140,6 +128,19 @@ def check(
     errors = sum(finding.severity == "error" for finding in findings)
     out.print(f"{len(registry)} tools, {errors} errors, {len(findings) - errors} notes")
     return FAILED if failed else OK
+
+
+def _with_executor(
+    url: str | None, registry: ToolRegistry, work: Callable[[Executor], Awaitable[Any]]
+) -> Any:
+    """Run `work` with an executor whose approvals wait in the store, then close the store."""
+    from agent_adapter.exec.approval.ports.deferred import DeferredApproval
+    from agent_adapter.exec.executor import Executor
+
+    return with_store(
+        url,
+        lambda store: work(Executor(registry, approval=DeferredApproval(store), store=store)),
+    )
 
 
 def _facts(spec: ToolSpec) -> dict[str, Any]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 
-from tests.house.modules import ROOT, modules
+import pytest
+
+from tests.house.modules import ROOT, modules, statements
 
 LONGEST_FUNCTION = 60
 LONGEST_MODULE = 400
@@ -35,3 +38,16 @@ def test_functions_fit_on_a_screen() -> None:
     }
     assert {name: length for name, length in long.items() if name not in EXCEPTIONS} == {}
     assert EXCEPTIONS.keys() <= long.keys()
+
+
+def test_the_size_of_each_room_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Statements per room: a change that makes a room grow shows by how much."""
+    rooms: Counter[str] = Counter()
+    for module, tree in modules().items():
+        rooms[[*module.split("."), ""][1]] += statements(tree)
+    with capsys.disabled():
+        print("\nstatements:", ", ".join(f"{room or '.'} {n:,}" for room, n in rooms.items()))
+        print(f"statements in all: {rooms.total():,}")
+    assert set(rooms) == {
+        "", "cli", "console", "core", "exec", "flow", "integrations", "network", "store"
+    }  # fmt: skip
