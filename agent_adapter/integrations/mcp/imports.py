@@ -92,10 +92,7 @@ async def import_tools(
         found = await _definitions_of(client)
     wanted = _selected(name, found, only)
     if pins is not None:
-        review = pins.review(name, wanted)
-        for tool in review.waiting:
-            log.warning("%s is not imported: %s", tool, _refusal(name, tool, "is new or changed"))
-        wanted = [each for each in wanted if each.name in review.accepted]
+        wanted = _accepted(name, wanted, pins)
     begins = f"{name}_" if prefix is None else prefix
     renamed = dict(names or {})
     _selected(name, found, renamed)
@@ -106,21 +103,28 @@ async def import_tools(
         chosen = dict(policy) | dict((policies or {}).get(definition.name, {}))
         called = renamed.get(definition.name, fitting[begins + definition.name])
         spec = _spec(opened, name, called, definition, pins, chosen)
-        try:
-            return registry.add(spec)
-        except ToolDefinitionError as exc:
-            raise IntegrationError(
-                f"{name}: the tool {visible(definition.name)!r} cannot be told from another of "
-                f"this server: {exc}; leave one out with only=[…]"
-            ) from exc
+        return _added(registry, spec, name, definition)
 
-    return each(
-        wanted,
-        add,
-        f"imported from {name}",
-        named=lambda definition: visible(definition.name),
-        on_error=on_error,
-    )
+    what = f"imported from {name}"
+    return each(wanted, add, what, named=lambda each: visible(each.name), on_error=on_error)
+
+
+def _accepted(server: str, wanted: list[Definition], pins: ToolPins) -> list[Definition]:
+    """The tools that a person has accepted; each other one is a warning."""
+    review = pins.review(server, wanted)
+    for tool in review.waiting:
+        log.warning("%s is not imported: %s", tool, _refusal(server, tool, "is new or changed"))
+    return [definition for definition in wanted if definition.name in review.accepted]
+
+
+def _added(registry: ToolRegistry, spec: ToolSpec, server: str, definition: Definition) -> ToolSpec:
+    try:
+        return registry.add(spec)
+    except ToolDefinitionError as exc:
+        raise IntegrationError(
+            f"{server}: the tool {visible(definition.name)!r} cannot be told from another of "
+            f"this server: {exc}; leave one out with only=[…]"
+        ) from exc
 
 
 async def look_at(server: Any) -> list[Definition]:
