@@ -6,6 +6,13 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     # The public names, stated here and nowhere else; each is loaded when it is first used.
+    from agent_adapter.core.content import (
+        Audio as Audio,
+        File as File,
+        Image as Image,
+        Json as Json,
+        Text as Text,
+    )
     from agent_adapter.core.context import ToolContext as ToolContext
     from agent_adapter.core.errors import (
         MODEL_VISIBLE_ERRORS as MODEL_VISIBLE_ERRORS,

@@ -30,6 +30,8 @@ from zoneinfo import ZoneInfo
 import rfc8785
 from pydantic import AnyUrl, BaseModel, Secret, SecretBytes, SecretStr, TypeAdapter
 
+from agent_adapter.core.content import Artifact, Audio, File, Image, Json, Media, Text
+
 VERSION = "canon:1"
 
 _LARGEST_INT = 2**53 - 1
@@ -120,6 +122,9 @@ def _tagged_object(value: Any, key: bytes) -> Any:  # noqa: C901, PLR0911
         return _masked(value.get_secret_value(), key)
     if isinstance(value, SecretValue):
         return _masked(value.value, key)
+    if isinstance(value, (Text, Json, Media, Artifact)):
+        names = [field.name for field in dataclasses.fields(value)]
+        return content_tag(value, {name: tagged(getattr(value, name), key) for name in names})
     if isinstance(value, enum.Enum):
         return {"$enum": [type(value).__qualname__, tagged(value.value, key)]}
     if isinstance(value, BaseModel):
@@ -239,6 +244,14 @@ def _finite_decimal(value: Decimal) -> dict[str, str]:
     return {"$decimal": str(value)}
 
 
+def content_tag(part: Text | Json | Media | Artifact, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A part of a result with its tagged `fields`; it comes back as the part it was."""
+    return {"$content": [type(part).__name__, fields]}
+
+
+_CONTENT: dict[str, Callable[..., Any]] = {
+    kind.__name__: kind for kind in (Text, Json, Image, Audio, File, Artifact)
+}
 _READERS: dict[str, Callable[[Any], Any]] = {
     "$int": int,
     "$float": float,
@@ -255,6 +268,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "$path": lambda body: PurePath(body),
     "$url": AnyUrl,
     "$enum": lambda body: untagged(body[1]),
+    "$content": lambda body: _CONTENT[body[0]](**untagged(body[1])),
     "$object": lambda body: untagged(body[1]),
     "$typed": lambda body: untagged(body[1]),
     "$deque": lambda body: deque(map(untagged, body[0]), body[1]),

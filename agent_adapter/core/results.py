@@ -9,10 +9,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic_core import from_json, to_json
 
-from agent_adapter.core.canonical import canon, tagged, untagged
+from agent_adapter.core.canonical import canon, content_tag, tagged, untagged
+from agent_adapter.core.content import Artifact, Json, Media, Text
+from agent_adapter.core.parts import holds_content, without_artifacts, without_content
 from agent_adapter.core.routing import Finish, Handoff
 
-ResultTag = Literal["json", "tagged", "typed", "typed-fields", "handoff", "finish", "opaque"]
+ResultTag = Literal[
+    "json", "tagged", "typed", "typed-fields", "content", "handoff", "finish", "opaque"
+]
 """How a recorded result is to be read."""
 
 OPAQUE = "opaque"
@@ -57,7 +61,10 @@ class ResultCodec:
             written = self._typed(value)
             if written is not None:
                 return written
-        return _tagged_or_opaque(value)
+        tag, data = _tagged_or_opaque(value)
+        if tag == OPAQUE:
+            tag, data = _tagged_or_opaque(without_artifacts(value))
+        return ("content" if tag != OPAQUE and holds_content(value) else tag), data
 
     def decode(self, tag: str, data: bytes) -> Any:
         """The value that `encode` wrote; an opaque one is its class name."""
@@ -98,7 +105,12 @@ class ResultCodec:
 
 
 def plain_result(value: Any) -> str:
-    """`value` as JSON text for a model; NaN is `"NaN"`, what JSON cannot say is a class name."""
+    """`value` as JSON text for a model; NaN is `"NaN"`, what JSON cannot say is a class name.
+
+    In place of images, audio and files there is a line that says what was left out.
+    """
+    if type(value) not in _SCALARS and holds_content(value):
+        value = without_content(value)
     try:
         return to_json(
             value, bytes_mode="base64", inf_nan_mode="strings", fallback=_class_name
@@ -170,6 +182,9 @@ def _tagged(value: Any) -> Any:
     if isinstance(value, BaseModel):
         fields = dict(value.__dict__) | (value.__pydantic_extra__ or {})
         return {"$object": [kind.__qualname__, _tagged(fields)]}
+    if isinstance(value, (Text, Json, Media, Artifact)):
+        names = [item.name for item in dataclasses.fields(value)]
+        return content_tag(value, {name: _tagged(getattr(value, name)) for name in names})
     if dataclasses.is_dataclass(kind):
         fields = {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
         return {"$object": [kind.__qualname__, _tagged(fields)]}

@@ -148,7 +148,7 @@ async def _run_unbegun(call: Call) -> Any:
         record.post_read(call, intent or call.intent(), record.outcome_of(call, error=large))
         raise large
     if intent is None and call.decision is None and call.ctx.try_number == 1:
-        record.post_flat_read(call, outcome.tag, outcome.result or b"")
+        record.post_flat_read(call, outcome)
     else:
         record.post_read(call, intent or call.intent(), outcome)
     return value

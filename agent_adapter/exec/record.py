@@ -16,6 +16,7 @@ from agent_adapter.core.errors import (
     ToolInDoubt,
 )
 from agent_adapter.core.events import LateOutcome
+from agent_adapter.core.parts import content_facts
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.in_flight import InFlightCalls
@@ -121,7 +122,7 @@ def outcome_of(call: Call, value: Any = None, error: BaseException | None = None
         error_kind=kind,
         error_text=text,
         reserved=call.limits is not None,
-        facts=_facts(call),
+        facts=_facts(call) | content_told(tag, value),
     )
 
 
@@ -151,9 +152,19 @@ class FlatRead:
     them in the queue cost the garbage collector little.
     """
 
-    __slots__ = ("_data", "_given", "_ids", "_in_flight", "_names", "_spec", "_tag", "_values")
+    __slots__ = (
+        "_data",
+        "_facts",
+        "_given",
+        "_ids",
+        "_in_flight",
+        "_names",
+        "_spec",
+        "_tag",
+        "_values",
+    )
 
-    def __init__(self, call: Call, tag: str, data: bytes) -> None:
+    def __init__(self, call: Call, outcome: Outcome) -> None:
         ctx = call.ctx
         self._in_flight = call.runtime.in_flight
         self._spec = call.spec
@@ -162,8 +173,9 @@ class FlatRead:
         self._names = (call.call_key, ctx.run_id, ctx.thread_id, ctx.principal, ctx.tenant)
         parent = call.parent.key() if call.parent is not None else None
         self._ids = (ctx.call_id, ctx.attempt, call.n, call.cost, parent)
-        self._tag = tag
-        self._data = data
+        self._tag = outcome.tag
+        self._data = outcome.result
+        self._facts = outcome.facts
 
     def __call__(self, tx: Transaction) -> None:
         """Write the call."""
@@ -176,7 +188,12 @@ class FlatRead:
 
     def _recorded(self, intent: Intent) -> RecordCall:
         outcome = Outcome(
-            call_key="", run_id=intent.run_id, ending="ok", tag=self._tag, result=self._data
+            call_key="",
+            run_id=intent.run_id,
+            ending="ok",
+            tag=self._tag,
+            result=self._data,
+            facts=self._facts,
         )
         return RecordCall(intent, outcome, lambda: _held(self._in_flight, intent))
 
@@ -202,9 +219,15 @@ class FlatRead:
         )
 
 
-def post_flat_read(call: Call, tag: str, data: bytes) -> None:
-    """Record a call of scalars that has ended well with an encoded value, in the background."""
-    call.runtime.store.post(FlatRead(call, tag, data))
+def post_flat_read(call: Call, outcome: Outcome) -> None:
+    """Record a call of scalars that has ended well, in the background."""
+    call.runtime.store.post(FlatRead(call, outcome))
+
+
+def content_told(tag: str, value: Any) -> dict[str, Any]:
+    """What the entry says of images, audio and files: size and digest; the bytes lie beside it."""
+    found = content_facts(value) if tag not in ("json", "") else []
+    return {"content": found} if found else {}
 
 
 def post_read(call: Call, intent: Intent, outcome: Outcome) -> None:

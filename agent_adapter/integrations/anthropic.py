@@ -12,6 +12,7 @@ from agent_adapter.core.errors import (
     IntegrationError,
 )
 from agent_adapter.core.extras import check_installed
+from agent_adapter.core.parts import parts_of
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
@@ -19,7 +20,7 @@ from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.imports import imported
 from agent_adapter.integrations.quarantine import OnError, exported
-from agent_adapter.integrations.wires.anthropic import calls_of, result_of, tool_of
+from agent_adapter.integrations.wires.anthropic import blocks_of, calls_of, result_of, tool_of
 from agent_adapter.integrations.wires.calls import (
     CallAnswerer,
     arguments_of,
@@ -189,13 +190,14 @@ def _runnable_class() -> Any:
             """The tool as the API takes it."""
             return tool_of(self._spec)
 
-        async def call(self, input: object) -> str:
-            """One call's result as JSON text; every failure is the runner's own `ToolError`."""
+        async def call(self, input: object) -> Any:
+            """One call's result as JSON text or blocks; a failure is the runner's `ToolError`."""
             spec = self._spec
             ctx = ToolContext(None, *self._ids, bound_by="anthropic")
             try:
                 value = await self._runner.run_spec(spec, arguments_of(spec, input), ctx)
-                return answer_text(value)
+                parts = parts_of(value)
+                return blocks_of(parts) if parts else answer_text(value)
             except ApprovalPending as exc:
                 raise ToolError(str(exc)) from exc
             except Exception as exc:

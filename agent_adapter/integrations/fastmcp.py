@@ -22,8 +22,8 @@ from agent_adapter.integrations.wires.mcp import (
     new_session_id,
     principal_of,
     session_of,
-    value_of,
 )
+from agent_adapter.integrations.wires.mcp_content import value_of
 
 if TYPE_CHECKING:
     from fastmcp.tools import Tool
@@ -157,7 +157,7 @@ def _bridge() -> Any:
             async def call(arguments: dict[str, Any]) -> ToolResult:
                 answer = await answered(runner, spec, arguments, context_of(_context()))
                 return ToolResult(
-                    content=answer.text,
+                    content=answer.blocks,
                     structured_content=answer.structured,
                     meta=answer.meta,
                     is_error=answer.is_error,

@@ -7,10 +7,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agent_adapter.core.content import Json, Media, Text
 from agent_adapter.core.errors import ToolFailed
 from agent_adapter.core.names import fitting_name
+from agent_adapter.core.parts import holds_content
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations.blocks import value_of_blocks
 
 
 def imported(
@@ -33,13 +36,13 @@ def imported(
 
     async def asynchronous(**arguments: Any) -> Any:
         try:
-            return jsonable(await run(arguments))
+            return value_of_blocks(jsonable(await run(arguments)))
         except shown as exc:  # no promise that nothing happened
             raise ToolFailed(str(exc)) from exc
 
     def synchronous(**arguments: Any) -> Any:
         try:
-            return jsonable(run(arguments))
+            return value_of_blocks(jsonable(run(arguments)))
         except shown as exc:
             raise ToolFailed(str(exc)) from exc
 
@@ -51,7 +54,9 @@ def imported(
 
 
 def jsonable(value: Any) -> Any:
-    """A foreign result as JSON values: its models dumped, its iterators read."""
+    """A foreign result as JSON values and parts: its models dumped, its iterators read."""
+    if isinstance(value, (Text, Json, Media)) or (type(value) is bytes and holds_content(value)):
+        return value
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if hasattr(value, "model_dump"):

@@ -20,7 +20,7 @@ from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.wires.calls import CallAnswerer, member, run_of, settled
 from agent_adapter.integrations.wires.openai import (
     Api,
-    answer_of,
+    answers_of,
     calls_of,
     meant,
     tool_of,
@@ -94,7 +94,7 @@ async def run_tool_calls(
         mend=meant,
     )
     answers = settled(await answerer.answer_all(calls, again=True))
-    return [answer_of(answer, api) for answer in answers]
+    return answers_of(answers, api)
 
 
 class OpenAIIntegration(IntegrationBase):

@@ -15,7 +15,7 @@ from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
 from agent_adapter.integrations.ag2.calls import arguments_of, bind
 from agent_adapter.integrations.ag2.gate import CallKey, Execution, gate_layer
-from agent_adapter.integrations.ag2.results import failure, sendable, waiting
+from agent_adapter.integrations.ag2.results import failure, result_of, waiting
 from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface, require_port
 
@@ -102,7 +102,7 @@ def _call(spec: ToolSpec, runner: ToolRunner, tokens: dict[CallKey, Any]) -> Exe
     A closure, because AG2 deep-copies tools when an agent registers them: copies of a function
     share what it closes over, copies of an object would bring an executor of their own.
     """
-    from ag2.events import ToolResult, ToolResultEvent
+    from ag2.events import ToolResultEvent
     from ag2.exceptions import HumanInputError
 
     run_spec = runner.run_spec
@@ -120,9 +120,7 @@ def _call(spec: ToolSpec, runner: ToolRunner, tokens: dict[CallKey, Any]) -> Exe
             if tokens:
                 ctx.approval = tokens.pop((ctx.run_id or "", event.id, id(event)), None)
             value = await run_spec(spec, args, ctx, call_id=ctx.call_id)
-            return ToolResultEvent(
-                parent_id=event.id, name=event.name, result=ToolResult(sendable(value))
-            )
+            return ToolResultEvent(parent_id=event.id, name=event.name, result=result_of(value))
         except HumanInputError:
             raise  # AG2's channel to its human broke: AG2 ends the turn, no tool failed
         except ApprovalPending as exc:

@@ -10,6 +10,7 @@ from agent_adapter.core.errors import IntegrationError
 from agent_adapter.core.names import fitting_name
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations.ag2.content import part_of
 
 if TYPE_CHECKING:
     from ag2.events.tool_events import ToolResult
@@ -80,11 +81,15 @@ def _inside(layer: Any, execution: Any) -> Any:
 
 
 def _value_of(result: ToolResult, text: Any, data: Any) -> Any:
-    """The one part's value, or a list of several; a file is only named."""
-    values = [
-        part.content
-        if isinstance(part, text)
-        else json.loads(plain_result(part.data if isinstance(part, data) else part))
-        for part in result.parts
-    ]
+    """The one part's value, or a list of several; bytes and addresses are parts."""
+    values = [_value_in(part, text, data) for part in result.parts]
     return values[0] if len(values) == 1 else values
+
+
+def _value_in(part: Any, text: Any, data: Any) -> Any:
+    if isinstance(part, text):
+        return part.content
+    media = part_of(part)
+    if media is not None:
+        return media
+    return json.loads(plain_result(part.data if isinstance(part, data) else part))

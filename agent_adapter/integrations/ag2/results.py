@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.answers import answer_data, answer_text
 from agent_adapter.core.errors import ApprovalPending
+from agent_adapter.core.parts import parts_of
 from agent_adapter.core.routing import Finish, Handoff
+from agent_adapter.integrations.ag2.content import inputs_of
 
 if TYPE_CHECKING:
     from ag2.events import ToolCallEvent, ToolResultEvent
@@ -50,7 +52,7 @@ def event_of(event: ToolCallEvent, value: Any) -> ToolResultEvent:
     elif isinstance(value, ToolResult):
         result = value
     else:
-        result = ToolResult(sendable(value))
+        result = result_of(value)
     return ToolResultEvent(parent_id=event.id, name=event.name, result=result)
 
 
@@ -69,12 +71,24 @@ def routing_of(value: Any) -> Handoff | Finish | None:
 _PLAIN = (str, int, bool, type(None))
 
 
+def result_of(value: Any) -> ToolResult:
+    """The native result that hands out `value`; parts of it are inputs of their own."""
+    from ag2.events import ToolResult
+
+    found = () if type(value) in _PLAIN or _is_ag2(value) else parts_of(value)
+    return ToolResult(*inputs_of(found)) if found else ToolResult(sendable(value))
+
+
+def _is_ag2(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "ag2"
+
+
 def sendable(value: Any) -> Any:
     """Text as text, AG2's own values and routing values as they are, all else as JSON values."""
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if isinstance(value, (Handoff, Finish)) or kind.__module__.partition(".")[0] == "ag2":
+    if isinstance(value, (Handoff, Finish)) or _is_ag2(value):
         return value  # read by whoever runs the turn; AG2's clients write them as JSON
     plain = answer_data(value)
     if isinstance(plain, str):  # a date, say: as data it stays JSON, as text it would be bare

@@ -15,17 +15,19 @@ from agent_adapter.core.errors import (
     ToolDefinitionError,
     ToolFailed,
 )
+from agent_adapter.core.parts import parts_of
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.agno.calls import as_sent, bind, rewritable
+from agent_adapter.integrations.agno.content import tool_result
 from agent_adapter.integrations.agno.gate import EXPORTED_BY, PASSED
 from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface
 
 if TYPE_CHECKING:
-    from agno.tools.function import Function, FunctionCall
+    from agno.tools.function import Function, FunctionCall, ToolResult
 
 
 READS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -108,7 +110,7 @@ def _refuse_taken(spec: ToolSpec, schema: Mapping[str, Any]) -> None:
             )
 
 
-def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[str]]:
+def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[str | ToolResult]]:
     """The function Agno calls: `entrypoint(fc, **arguments)`."""
     from agno.exceptions import AgentRunException, RunCancelledException
 
@@ -117,7 +119,7 @@ def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[s
     again = spec.effects != "read" or spec.confirm is not False
     passing = (AgentRunException, RunCancelledException, ApprovalPending)
 
-    async def entrypoint(fc: FunctionCall, **native: Any) -> str:
+    async def entrypoint(fc: FunctionCall, **native: Any) -> str | ToolResult:
         ctx = bind(fc, reexecutes=again)
         args: Mapping[str, Any] = native
         held = PASSED.take(ctx, spec, native) if PASSED.held else None
@@ -127,7 +129,9 @@ def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[s
             run = fc.function._run_context
             args = as_sent(native, ctx.call_id, spec.name, run.messages if run else None)
         try:
-            return answer_text(await run_spec(spec, args, ctx, call_id=ctx.call_id))
+            value = await run_spec(spec, args, ctx, call_id=ctx.call_id)
+            parts = parts_of(value)
+            return tool_result(parts) if parts else answer_text(value)
         except MODEL_VISIBLE_ERRORS as exc:
             return answer_text(error=exc)
         except passing:

@@ -9,6 +9,7 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import IntegrationError, ToolFailed
 from agent_adapter.core.names import fitting_name
 from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations.agno.content import value_of
 from agent_adapter.integrations.imports import jsonable
 
 _ELSEWHERE = {
@@ -80,4 +81,4 @@ def _value_of(name: str, outcome: Any, whole: Any) -> Any:
         # Agno keeps the text of the exception, which no model may read.
         raise ToolFailed(f"{name} failed in Agno")
     value = outcome.result
-    return value.content if isinstance(value, whole) else value
+    return value_of(value) if isinstance(value, whole) else value

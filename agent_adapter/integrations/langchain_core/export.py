@@ -16,10 +16,12 @@ from agent_adapter.core.errors import (
     ToolArgsInvalid,
     ToolFailed,
 )
+from agent_adapter.core.parts import artifact_of, parts_of
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.gate import Gate
 from agent_adapter.integrations.langchain_core.calls import GRANTED, Native, native_of
+from agent_adapter.integrations.langchain_core.content import blocks_of
 from agent_adapter.integrations.langchain_core.gate import until_decided
 
 RUNTIME = "agent_adapter_runtime"
@@ -123,9 +125,24 @@ def _entry(spec: ToolSpec, attempt: _Attempt) -> _Entry:
         except Exception as exc:
             refuse(ToolFailed(f"{spec.name} failed: {type(exc).__name__}"))
         # A command, or a message made by hand: LangGraph reads them itself.
-        return value if isinstance(value, ToolOutputMixin) else answer_text(value)
+        return value if isinstance(value, ToolOutputMixin) else _output(spec, call_id, value)
 
     return enter
+
+
+def _output(spec: ToolSpec, call_id: str | None, value: Any) -> Any:
+    """JSON text, or the standard blocks of a value that holds more than JSON."""
+    from langchain_core.messages.tool import ToolMessage
+
+    parts = parts_of(value)
+    if not parts:
+        return answer_text(value)
+    blocks: Any = blocks_of(parts)
+    if call_id is None:
+        return blocks
+    # LangChain itself would make text of a list with a block that it does not know.
+    artifact = artifact_of(value)
+    return ToolMessage(blocks, tool_call_id=call_id, name=spec.name, artifact=artifact)
 
 
 @functools.cache

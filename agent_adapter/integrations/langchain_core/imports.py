@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.core.content import Artifact
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ToolDefinitionError, ToolError, ToolFailed
+from agent_adapter.core.parts import holds_content
 from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations.blocks import value_of_blocks
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -85,7 +88,9 @@ def _caller(native: BaseTool) -> Any:
 
     # Its own handling of errors would make a plain result of them.
     bare = native.model_copy(update={"handle_tool_error": False, "handle_validation_error": False})
-    takes_id = "InjectedToolCallId" in repr(_annotations(native))
+    # Only the message of a call with an id brings the tool's artifact along.
+    gives_both = native.response_format == "content_and_artifact"
+    takes_id = gives_both or "InjectedToolCallId" in repr(_annotations(native))
 
     async def call(agent_adapter_context: ToolContext, **arguments: Any) -> Any:
         given: Any = arguments
@@ -99,10 +104,19 @@ def _caller(native: BaseTool) -> Any:
         if isinstance(value, ToolMessage):
             if value.status == "error":
                 raise ToolError(str(value.content))
-            return value.content
-        return value
+            return _value_of(value)
+        return value_of_blocks(value)
 
     return call
+
+
+def _value_of(message: Any) -> Any:
+    """The content of a tool's message, and beside it what the tool gives to the program."""
+    content = value_of_blocks(message.content)
+    if message.artifact is None:
+        return content
+    parts = content if isinstance(content, list) and holds_content(content) else [content]
+    return [*parts, Artifact(message.artifact)]
 
 
 def _text_of(handling: Any, error: Exception) -> str:

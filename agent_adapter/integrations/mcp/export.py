@@ -139,11 +139,11 @@ def _handler(specs: dict[str, ToolSpec], runner: ToolRunner) -> _Handler:
 
 @cache
 def _wire() -> Callable[[CallResult], CallToolResult]:
-    from mcp_types import CallToolResult, TextContent
+    from mcp_types import CallToolResult
 
     def wire(answer: CallResult) -> CallToolResult:
         return CallToolResult(
-            content=[TextContent(type="text", text=answer.text)],
+            content=answer.blocks,
             structured_content=answer.structured,
             is_error=answer.is_error,
             _meta=answer.meta,

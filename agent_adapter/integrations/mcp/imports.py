@@ -17,7 +17,7 @@ from agent_adapter.exec.approval.request import visible
 from agent_adapter.integrations.mcp.pins import Definition, ToolPins
 from agent_adapter.integrations.quarantine import OnError, each
 from agent_adapter.integrations.requirements import check_surface
-from agent_adapter.integrations.wires.mcp import value_of
+from agent_adapter.integrations.wires.mcp_content import value_of
 
 if TYPE_CHECKING:
     from mcp import Client, StdioServerParameters

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent_adapter.core.content import Content, Image, Media, left_out
 from agent_adapter.core.schema.providers import anthropic
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
+from agent_adapter.integrations.part_text import part_text, reachable
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, adapted, member
 from agent_adapter.integrations.wires.finish import WHOLE, FinishReason, Stopped, stopped
 from agent_adapter.integrations.wires.protocol import Piece, Turn
 
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _WHY = "stop_reason"
 _WORDS: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -68,12 +71,30 @@ def calls_of(message: Any) -> list[ProviderCall]:
     ]
 
 
+def blocks_of(parts: Sequence[Content]) -> list[dict[str, Any]]:
+    """The parts of a result as the API takes them; a line for what it cannot show."""
+    return [_block_of(part) for part in parts]
+
+
+def _block_of(part: Content) -> dict[str, Any]:
+    if not isinstance(part, Media):
+        return {"type": "text", "text": part_text(part)}
+    is_image = isinstance(part, Image) and part.media_type in _IMAGES
+    if is_image or part.media_type == "application/pdf":
+        source: dict[str, Any] = {"type": "url", "url": part.uri}
+        if part.data is not None:
+            source = {"type": "base64", "media_type": part.media_type, "data": part.base64}
+        if reachable(part):
+            return {"type": "image" if is_image else "document", "source": source}
+    return {"type": "text", "text": left_out(part)}
+
+
 def result_of(answer: Answer) -> dict[str, Any]:
     """The `tool_result` block that answers a call."""
     return {
         "type": "tool_result",
         "tool_use_id": answer.call.native_id,
-        "content": answer.text,
+        "content": blocks_of(answer.parts) if answer.parts else answer.text,
         "is_error": answer.is_error,
     }
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.answers import answer_data, answer_text
+from agent_adapter.core.content import Content
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
@@ -20,6 +21,7 @@ from agent_adapter.core.errors import (
     ToolDefinitionError,
     ToolNotFound,
 )
+from agent_adapter.core.parts import parts_of
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
@@ -67,6 +69,11 @@ class Answer:
         """The value as JSON values, or `{"kind", "message"}` of the error."""
         data = answer_data(self.value, self.error)
         return data if self.error is None else data["error"]
+
+    @property
+    def parts(self) -> tuple[Content, ...]:
+        """The parts of a value that holds more than JSON; none otherwise, and none of an error."""
+        return parts_of(self.value) if self.error is None else ()
 
     @property
     def text(self) -> str:

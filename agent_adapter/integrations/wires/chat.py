@@ -13,7 +13,7 @@ from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall,
 from agent_adapter.integrations.wires.chat_stream import StreamedMessage
 from agent_adapter.integrations.wires.finish import WHOLE
 from agent_adapter.integrations.wires.openai import (
-    answer_of,
+    answers_of,
     chat_calls,
     chat_end,
     meant,
@@ -76,7 +76,7 @@ class Chat:
 
     def answers(self, answers: Sequence[Answer]) -> list[Any]:
         """Tool messages."""
-        return [answer_of(answer, "chat") for answer in answers]
+        return answers_of(answers, "chat")
 
     def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
         """The calls of the last assistant message without a tool message behind it."""

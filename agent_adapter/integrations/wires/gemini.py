@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from agent_adapter.core.content import Content, Media, Text, attached, left_out
 from agent_adapter.core.schema.providers import gemini
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
+from agent_adapter.integrations.part_text import part_text
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, adapted, member
 from agent_adapter.integrations.wires.finish import WHOLE, FinishReason, Stopped, stopped
 from agent_adapter.integrations.wires.protocol import Piece, Turn
 
+# What a function response may hold beside its JSON.
+_SHOWN = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
 _WORDS: dict[str, FinishReason] = {
     "stop": "stop",
     "max_tokens": "length",
@@ -102,10 +107,38 @@ def part_of(answer: Answer) -> Any:
     """The `FunctionResponse` part that answers a call, with its id only where it had one."""
     types = _types()
     key = "error" if answer.is_error else "output"
+    parts = answer.parts
     response = types.FunctionResponse(
-        id=answer.call.native_id, name=answer.call.name, response={key: answer.data}
+        id=answer.call.native_id,
+        name=answer.call.name,
+        response={key: _told(parts) if parts else answer.data},
+        parts=[_media_of(part) for part in parts if _is_shown(part)] or None,
     )
     return types.Part(function_response=response)
+
+
+def _told(parts: Sequence[Content]) -> Any:
+    """The text and data of a result, with a line for each media part."""
+    told: list[Any] = []
+    for part in parts:
+        if isinstance(part, Media):
+            told.append(attached(part) if _is_shown(part) else left_out(part))
+        else:
+            told.append(part.text if isinstance(part, Text) else json.loads(part_text(part)))
+    return told[0] if len(told) == 1 else told
+
+
+def _is_shown(part: Content) -> bool:
+    return isinstance(part, Media) and part.media_type in _SHOWN
+
+
+def _media_of(part: Any) -> Any:
+    types = _types()
+    if part.data is None:
+        known = types.FunctionResponseFileData(file_uri=part.uri, mime_type=part.media_type)
+        return types.FunctionResponsePart(file_data=known)
+    blob = types.FunctionResponseBlob(mime_type=part.media_type, data=part.data)
+    return types.FunctionResponsePart(inline_data=blob)
 
 
 def _call_in(part: Any) -> Any:
@@ -202,9 +235,14 @@ def _parts_of(response: Any) -> list[Any]:
 
 
 def _part(part: Any) -> dict[str, Any]:
-    """The part as JSON; a thought's signature is bytes, which travel as base64."""
-    kept: dict[str, Any] = part.model_dump(exclude_none=True)
-    signature = kept.get("thought_signature")
-    if isinstance(signature, bytes):
-        kept["thought_signature"] = base64.urlsafe_b64encode(signature).decode()
+    """The part as JSON; bytes (a thought's signature, an image) travel as base64."""
+    kept: dict[str, Any] = _without_bytes(part.model_dump(exclude_none=True))
     return kept
+
+
+def _without_bytes(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.urlsafe_b64encode(value).decode()
+    if isinstance(value, dict):
+        return {name: _without_bytes(item) for name, item in value.items()}
+    return [_without_bytes(item) for item in value] if isinstance(value, list) else value

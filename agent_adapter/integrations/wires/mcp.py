@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.answers import answer_data, answer_text
+from agent_adapter.core.content import Content, Json, Text
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     ApprovalPending,
     ToolFailed,
 )
+from agent_adapter.core.parts import parts_of
 from agent_adapter.core.results import plain_result
 from agent_adapter.exec.scope import RunScope, current_scope
+from agent_adapter.integrations.wires.mcp_content import blocks_of
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
@@ -29,7 +32,6 @@ log = logging.getLogger("agent_adapter.integrations.mcp")
 
 _STATE = "agent_adapter_session"
 _LONGEST_ID = 64
-_LONGEST_ERROR = 4000
 _THEMSELVES = (int, bool, type(None))
 # The mark of a value that is no object, as the servers and clients of FastMCP write and read it.
 _WRAPPED = {"fastmcp": {"wrap_result": True}}
@@ -37,12 +39,21 @@ _WRAPPED = {"fastmcp": {"wrap_result": True}}
 
 @dataclass(slots=True)
 class CallResult:
-    """One call's result in MCP's terms: text for the model, the value as data, an error mark."""
+    """One call's result in MCP's terms: text for the model, the value as data, an error mark.
+
+    `parts` are there where the value is more than JSON; `blocks` are then what a client is sent.
+    """
 
     text: str
     structured: dict[str, Any] | None
     meta: dict[str, Any] | None = None
     is_error: bool = False
+    parts: tuple[Content, ...] = ()
+
+    @property
+    def blocks(self) -> list[Any]:
+        """The content blocks, of the SDK's own types."""
+        return blocks_of(self.parts or (Text(self.text),))
 
 
 def new_session_id() -> str:
@@ -120,7 +131,12 @@ async def answered(
 
 
 def _result(value: Any) -> CallResult:
-    """Text as itself; everything else as JSON text and as data."""
+    """Text as itself, parts as they are, everything else as JSON text and as data."""
+    parts = parts_of(value)
+    if parts:
+        data = [part.value for part in parts if isinstance(part, Json)]
+        whole = json.loads(plain_result(data[0])) if len(data) == 1 else None
+        return CallResult("", whole if isinstance(whole, dict) else None, parts=parts)
     text = plain_result(value)
     if type(value) in _THEMSELVES:
         return CallResult(text, {"result": value}, meta=_WRAPPED)
@@ -137,28 +153,3 @@ def _error(spec: ToolSpec, error: Exception) -> CallResult:
         # The log is the only place with its text: the client is told its class.
         log.error("the call of %s failed", spec.name, exc_info=error)
     return CallResult(answer_text(error=error), answer_data(error=error), is_error=True)
-
-
-def value_of(result: Any) -> Any:
-    """The value in a result that a server sent: its data, else its text, else its blocks.
-
-    Raises `ToolFailed` with the server's text for an error result: a server's word that its tool
-    failed is no promise that nothing happened.
-    """
-    blocks = [
-        block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content
-    ]
-    if result.is_error:
-        text = "\n".join(block["text"] for block in blocks if block.get("type") == "text")
-        raise ToolFailed(text[:_LONGEST_ERROR] or "the server says that the tool failed")
-    structured = result.structured_content
-    if structured is not None:
-        meta = getattr(result, "meta", None) or {}
-        mark = meta.get("fastmcp")
-        wrapped = isinstance(mark, Mapping) and mark.get("wrap_result") is True
-        if wrapped and isinstance(structured, Mapping) and "result" in structured:
-            return structured["result"]
-        return structured
-    if len(blocks) == 1 and blocks[0].get("type") == "text":
-        return blocks[0]["text"]
-    return blocks

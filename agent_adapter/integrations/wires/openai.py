@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from agent_adapter.core.schema.mending import mended
@@ -12,6 +12,11 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
 from agent_adapter.integrations.wires.calls import Answer, ProviderCall, adapted, member
 from agent_adapter.integrations.wires.finish import WHOLE, FinishReason, Stopped, stopped
+from agent_adapter.integrations.wires.openai_content import (
+    chat_media,
+    chat_text,
+    responses_output,
+)
 
 Api = Literal["chat", "responses"]
 """Chat Completions or Responses."""
@@ -138,12 +143,34 @@ def call_of_item(item: Any, end: Stopped = WHOLE) -> ProviderCall:
     )
 
 
-def answer_of(answer: Answer, api: Api) -> dict[str, Any]:
-    """The message or item that answers a call."""
+def answers_of(answers: Sequence[Answer], api: Api) -> list[dict[str, Any]]:
+    """The messages or items that answer calls, in their order.
+
+    In Chat Completions the media of all results follow in one message of the user: a tool message
+    holds text only.
+    """
     if api == "responses":
-        output = {"call_id": answer.call.native_id, "output": answer.text}
-        return {"type": "function_call_output", **output}
-    return {"role": "tool", "tool_call_id": answer.call.native_id, "content": answer.text}
+        return [_output_of(answer) for answer in answers]
+    messages = [_message_of(answer) for answer in answers]
+    shown: list[dict[str, Any]] = []
+    for answer in answers:
+        media = chat_media(answer.parts)
+        if media:
+            told = f"Attached to the result of {answer.call.name} ({answer.call.call_id}):"
+            shown += [{"type": "text", "text": told}, *media]
+    return [*messages, {"role": "user", "content": shown}] if shown else messages
+
+
+def _output_of(answer: Answer) -> dict[str, Any]:
+    parts = answer.parts
+    output: Any = responses_output(parts) if parts else answer.text
+    return {"type": "function_call_output", "call_id": answer.call.call_id, "output": output}
+
+
+def _message_of(answer: Answer) -> dict[str, Any]:
+    parts = answer.parts
+    text = chat_text(parts) if parts else answer.text
+    return {"role": "tool", "tool_call_id": answer.call.call_id, "content": text}
 
 
 def _call_of_tool_call(call: Any, end: Stopped, made_up: str | None) -> ProviderCall:

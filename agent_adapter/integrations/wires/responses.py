@@ -10,7 +10,7 @@ from agent_adapter.core.errors import IntegrationError
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, member
 from agent_adapter.integrations.wires.openai import (
-    answer_of,
+    answers_of,
     calls_of,
     meant,
     open_items,
@@ -71,7 +71,7 @@ class Responses:
 
     def answers(self, answers: Sequence[Answer]) -> list[Any]:
         """Function call outputs."""
-        return [answer_of(answer, "responses") for answer in answers]
+        return answers_of(answers, "responses")
 
     def open_calls(self, messages: Sequence[Any]) -> list[ProviderCall]:
         """The function calls without an output."""
