@@ -337,3 +337,33 @@ def test_error_survives_copy_and_pickle() -> None:
     error = aa.ToolArgsIncomplete("remove", "length")
     for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):
         assert (str(again), again.reason) == (str(error), "length")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"finish_reason": "length"}, {"stop_reason": "max_tokens"}, {"finish_reason": "SAFETY"}],
+)
+@pytest.mark.parametrize("gated", [False, True])
+async def test_langgraph_runs_no_call_that_was_cut_off(told: dict[str, str], gated: bool) -> None:
+    """S1, S2: LangChain reads half of the arguments as arguments; the message says why it ended."""
+    pytest.importorskip("langchain")
+    from langchain_core.messages import AIMessage, AIMessageChunk
+    from langchain_core.messages.tool import tool_call_chunk
+
+    from agent_adapter.integrations.langchain import approval_middleware, langchain_tools
+
+    from ._langchain_agent import answers, create_agent, run
+    from ._langchain_model import ScriptedModel
+
+    piece = tool_call_chunk(name="refund", args='{"order": "A1", "amount": 5', id="c1", index=0)
+    cut_off = AIMessageChunk(content="", response_metadata=told, tool_call_chunks=[piece])
+    assert cut_off.tool_calls[0]["args"] == {"order": "A1", "amount": 5}
+    port = asking(YES)
+    shop = Shop(approval=port)
+    model = ScriptedModel(responses=[cut_off, AIMessage("done")])
+    gate = approval_middleware(port, shop.registry, executor=shop.executor)
+    tools = langchain_tools(shop.registry, executor=shop.executor)
+    output = await run(create_agent(model, tools, middleware=[gate] if gated else []))
+    assert shop.ran == []
+    assert "tool-args-incomplete" in str(answers(output)["c1"].content)
+    assert port.requests == []

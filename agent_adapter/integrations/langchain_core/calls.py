@@ -19,6 +19,7 @@ class Native:
     """The native ids of one call; the same again when a node runs again.
 
     `run_id` is what survives a pause: the thread, else the run of the graph, else the task.
+    `cut_off` is the provider's word where it stopped while the model wrote the call.
     `pausable` is whether a graph with a checkpointer runs the call, so that it can pause and go on.
     """
 
@@ -27,11 +28,17 @@ class Native:
     thread_id: str | None
     task_id: str | None
     pausable: bool
+    cut_off: str | None = None
 
     def context(self, bound_by: str, *, reexecutes: bool = True) -> ToolContext:
         """A fresh context for this call; a gate and its tool need one each."""
         return ToolContext(
-            self.call_id, self.run_id, self.thread_id, bound_by=bound_by, reexecutes=reexecutes
+            self.call_id,
+            self.run_id,
+            self.thread_id,
+            bound_by=bound_by,
+            reexecutes=reexecutes,
+            incomplete=self.cut_off,
         )
 
 
@@ -40,16 +47,45 @@ def native_of(
 ) -> Native:
     """The ids of a call from the `ToolRuntime` of its node, or from its configuration."""
     info = getattr(runtime, "execution_info", None)
+    cut_off = None
     if info is not None:
         thread_id, run_id, task_id = info.thread_id, info.run_id, info.task_id
-        call_id = told_apart(call_id, _messages(runtime.state))
+        messages = _messages(runtime.state)
+        cut_off = _cut_off(call_id, messages)
+        call_id = told_apart(call_id, messages)
     else:
         thread_id, run_id, task_id = _configured(config, "thread_id"), None, None
     run_id = thread_id or run_id
     if run_id is None and current_scope.get() is None:  # a run scope gives its own
         run_id = task_id or new_id("run")
     pausable = task_id is not None and thread_id is not None and _checkpointed(runtime.config)
-    return Native(call_id or new_id("call"), run_id, thread_id, task_id, pausable=pausable)
+    named = call_id or new_id("call")
+    return Native(named, run_id, thread_id, task_id, pausable=pausable, cut_off=cut_off)
+
+
+# The providers' words for an answer that they ended before the model did.
+_CUT_OFF = frozenset(
+    {
+        *("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"),
+        *("content_filter", "refusal", "safety", "recitation", "blocklist", "prohibited_content"),
+        *("malformed_function_call", "incomplete"),
+    }
+)
+
+
+def _cut_off(call_id: str | None, messages: Sequence[Any]) -> str | None:
+    """Why the message of a call ended early, `None` where it is whole.
+
+    LangChain reads the arguments of a stream as far as they came, so a call that lacks its end
+    looks like one with fewer arguments.
+    """
+    for message in reversed(messages):
+        calls = getattr(message, "tool_calls", None)
+        if calls and any(call["id"] == call_id for call in calls):
+            told = message.response_metadata
+            words = (told.get(key) for key in ("finish_reason", "stop_reason", "status"))
+            return next((w for w in words if isinstance(w, str) and w.lower() in _CUT_OFF), None)
+    return None
 
 
 def _configured(config: Mapping[str, Any] | None, key: str) -> str | None:

@@ -13,12 +13,14 @@ from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     AgentAdapterError,
     ApprovalPending,
+    ToolArgsIncomplete,
     ToolArgsInvalid,
     ToolFailed,
 )
 from agent_adapter.core.parts import artifact_of, parts_of
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
+from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
 from agent_adapter.integrations.langchain_core.calls import GRANTED, Native, native_of
 from agent_adapter.integrations.langchain_core.content import blocks_of
@@ -77,6 +79,8 @@ def _attempt(
     async def attempt(args: Any, native: Native) -> Any:
         if not isinstance(args, Mapping):
             raise ToolArgsInvalid(spec.name, ["(arguments): not a JSON object"])
+        if native.cut_off is not None and not isinstance(runner, Executor):
+            raise ToolArgsIncomplete(spec.name, native.cut_off)  # another runner might run it
         ctx = native.context(target, reexecutes=again)
         granted = GRANTED.get()
         if granted is not None:
