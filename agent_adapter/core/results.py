@@ -11,7 +11,7 @@ from pydantic_core import from_json, to_json
 
 from agent_adapter.core.canonical import canon, content_tag, tagged, untagged
 from agent_adapter.core.content import Artifact, Json, Media, Text
-from agent_adapter.core.parts import holds_content, without_artifacts, without_content
+from agent_adapter.core.result_parts import holds_content, without_artifacts, without_content
 from agent_adapter.core.routing import Finish, Handoff
 
 ResultTag = Literal[

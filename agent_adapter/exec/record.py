@@ -16,7 +16,7 @@ from agent_adapter.core.errors import (
     ToolInDoubt,
 )
 from agent_adapter.core.events import LateOutcome
-from agent_adapter.core.parts import content_facts
+from agent_adapter.core.result_parts import content_facts
 from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.in_flight import InFlightCalls

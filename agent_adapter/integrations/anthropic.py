@@ -12,9 +12,9 @@ from agent_adapter.core.errors import (
     IntegrationError,
 )
 from agent_adapter.core.extras import check_installed
-from agent_adapter.core.parts import parts_of
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.result_parts import parts_of
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.base import IntegrationBase

@@ -10,7 +10,7 @@ from typing import Any
 from agent_adapter.core.content import Json, Media, Text
 from agent_adapter.core.errors import ToolFailed
 from agent_adapter.core.names import fitting_name
-from agent_adapter.core.parts import holds_content
+from agent_adapter.core.result_parts import holds_content
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.blocks import value_of_blocks

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 import agent_adapter as aa
 from agent_adapter.core.content import Artifact, media_of
-from agent_adapter.core.parts import content_facts, parts_of
+from agent_adapter.core.result_parts import content_facts, parts_of
 from agent_adapter.core.results import ResultCodec, plain_result
 from agent_adapter.exec import ledger
 

@@ -14,7 +14,7 @@ pytest.importorskip("google.genai")
 
 import agent_adapter as aa
 from agent_adapter.core.content import Artifact
-from agent_adapter.core.parts import parts_of
+from agent_adapter.core.result_parts import parts_of
 from agent_adapter.integrations import anthropic, google_genai, openai
 from agent_adapter.integrations.generic import run_tool_loop
 from agent_adapter.integrations.imports import imported

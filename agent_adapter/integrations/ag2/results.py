@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.answers import answer_data, answer_text
 from agent_adapter.core.errors import ApprovalPending
-from agent_adapter.core.parts import parts_of
+from agent_adapter.core.result_parts import parts_of
 from agent_adapter.core.routing import Finish, Handoff
 from agent_adapter.integrations.ag2.content import inputs_of
 

@@ -15,9 +15,9 @@ from agent_adapter.core.errors import (
     ToolDefinitionError,
     ToolFailed,
 )
-from agent_adapter.core.parts import parts_of
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.result_parts import parts_of
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.agno.calls import as_sent, bind, rewritable

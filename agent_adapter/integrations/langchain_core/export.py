@@ -17,8 +17,8 @@ from agent_adapter.core.errors import (
     ToolArgsInvalid,
     ToolFailed,
 )
-from agent_adapter.core.parts import artifact_of, parts_of
 from agent_adapter.core.ports import ToolRunner
+from agent_adapter.core.result_parts import artifact_of, parts_of
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.core.content import Artifact
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ToolDefinitionError, ToolError, ToolFailed
-from agent_adapter.core.parts import holds_content
+from agent_adapter.core.result_parts import holds_content
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.blocks import value_of_blocks
 

@@ -21,7 +21,7 @@ from agent_adapter.core.errors import (
     ToolDefinitionError,
     ToolNotFound,
 )
-from agent_adapter.core.parts import parts_of
+from agent_adapter.core.result_parts import parts_of
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate

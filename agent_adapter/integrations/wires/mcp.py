@@ -19,7 +19,7 @@ from agent_adapter.core.errors import (
     ApprovalPending,
     ToolFailed,
 )
-from agent_adapter.core.parts import parts_of
+from agent_adapter.core.result_parts import parts_of
 from agent_adapter.core.results import plain_result
 from agent_adapter.exec.scope import RunScope, current_scope
 from agent_adapter.integrations.wires.mcp_content import blocks_of
