@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Literal
 
 from agent_adapter.core.errors import ToolDefinitionError
@@ -211,7 +212,7 @@ class CachePolicy:
 
 def checked_cost(value: Any, where: str) -> float:
     """`value` as a cost: finite and not negative, else `ToolDefinitionError` naming `where`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         raise ToolDefinitionError(f"{where}: a cost is a number, not {value!r}")
     if not math.isfinite(value) or value < 0:
         raise ToolDefinitionError(f"{where}: a cost is finite and not negative, not {value!r}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from agent_adapter.core.types import RunLimits
 from agent_adapter.store.base import Row, Transaction
 
@@ -11,7 +13,7 @@ def exceeded(tx: Transaction, run_id: str, tool: str, cost: float, limits: RunLi
     total = _used(tx, run_id, "")
     checks = (
         ("max_calls", total["calls"] + 1),
-        ("max_cost", total["cost"] + cost),
+        ("max_cost", _sum(total["cost"], cost)),
         ("max_seconds", tx.now - total["started_at"]),
     )
     for name, value in checks:
@@ -31,7 +33,7 @@ def reserve(tx: Transaction, call_key: str, run_id: str, tool: str, cost: float)
     release(tx, call_key)
     for name in ("", tool):
         used = _used(tx, run_id, name)
-        spent = {"calls": used["calls"] + 1, "cost": used["cost"] + cost}
+        spent = {"calls": used["calls"] + 1, "cost": _sum(used["cost"], cost)}
         _put(tx, run_id, name, used, spent)
     held = {"call_key": call_key, "run_id": run_id, "tool": tool, "cost": cost}
     tx.insert("reservations", held | {"owner_id": tx.owner_id, "at": tx.now})
@@ -50,8 +52,13 @@ def release(tx: Transaction, call_key: str) -> None:
     tx.delete("reservations", {"call_key": call_key})
     for name in ("", held["tool"]):
         used = _used(tx, held["run_id"], name)
-        spent = {"calls": used["calls"] - 1, "cost": used["cost"] - held["cost"]}
+        spent = {"calls": used["calls"] - 1, "cost": _sum(used["cost"], -held["cost"])}
         _put(tx, held["run_id"], name, used, spent)
+
+
+def _sum(spent: float, cost: float) -> float:
+    """Money is added in decimals: three times 0.1 is 0.3, and fits into a limit of 0.3."""
+    return float(Decimal(repr(spent)) + Decimal(repr(cost)))
 
 
 def _used(tx: Transaction, run_id: str, tool: str) -> Row:

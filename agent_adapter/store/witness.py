@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from operator import attrgetter, itemgetter
 from typing import Any
 
-from pydantic_core import to_json
-
 from agent_adapter.store.base import Row, Transaction
-from agent_adapter.store.tables import TABLES, Kind
-from agent_adapter.store.text import escape
+from agent_adapter.store.tables import TABLES
+from agent_adapter.store.text import json_bytes
 
 UPKEEP = "upkeep"
 """The run under which the ledger keeps what was done to the store as a whole."""
@@ -36,7 +35,10 @@ class _Witnessed:
     """One table: its key, the columns of a digest in a fixed order, and the chain of a row."""
 
     key: tuple[str, ...]
-    columns: tuple[tuple[str, Kind], ...]
+    columns: tuple[str, ...]
+    of: Callable[[Row], tuple[Any, ...]]
+    reals: tuple[str, ...]
+    integers: tuple[str, ...]
     chain: _Chain
 
 
@@ -87,14 +89,25 @@ _CHANGES_UNSEEN = {"tokens": {"last_used_at"}}
 """Columns that tell nothing about what was decided, and change too often for an entry."""
 
 
+_name = attrgetter("name")
+
+
 def _declared() -> dict[str, _Witnessed]:
     found = {}
     for table in TABLES:
         if table.name not in _CHAINS:
             continue
         left_out = _CHANGES_UNSEEN.get(table.name, set())
-        columns = sorted((c.name, c.kind) for c in table.columns if c.name not in left_out)
-        found[table.name] = _Witnessed(table.key, tuple(columns), _CHAINS[table.name])
+        columns = sorted((c for c in table.columns if c.name not in left_out), key=_name)
+        names = tuple(map(_name, columns))
+        found[table.name] = _Witnessed(
+            key=table.key,
+            columns=names,
+            of=itemgetter(*names),
+            reals=tuple(c.name for c in columns if c.kind == "real"),
+            integers=tuple(c.name for c in columns if c.kind == "int"),
+            chain=_CHAINS[table.name],
+        )
     return found
 
 
@@ -129,23 +142,21 @@ def row_digest(key: bytes, table: str, row: Row) -> str:
 
     Columns without a value are left out, so a column that a later version adds changes no digest.
     """
-    known: dict[str, Any] = {"": table}
-    for name, kind in WITNESSED[table].columns:
-        value = row[name]
-        if value is not None:
-            known[name] = _as_stored(value, kind)
-    return blake2b(to_json(known), key=key, digest_size=_DIGEST_BYTES).hexdigest()
-
-
-def _as_stored(value: Any, kind: Kind) -> Any:
-    """The value as a database gives it back."""
-    if kind == "text":
-        return escape(value) if isinstance(value, str) else value
-    if kind == "real" and isinstance(value, int):
-        return float(value)
-    if kind == "int" and isinstance(value, bool | float) and value == int(value):
-        return int(value)
-    return value
+    witnessed = WITNESSED[table]
+    known = {
+        name: value
+        for name, value in zip(witnessed.columns, witnessed.of(row), strict=True)
+        if value is not None
+    }
+    # As a database gives them back: whole numbers of real columns, and claims as numbers.
+    for name in witnessed.reals:
+        if type(known.get(name)) is int:
+            known[name] = float(known[name])
+    for name in witnessed.integers:
+        if type(known.get(name)) is bool:
+            known[name] = int(known[name])
+    known[""] = table
+    return blake2b(json_bytes(known), key=key, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def rows_of(tx: Transaction, chain: str) -> Iterator[tuple[str, Row]]:

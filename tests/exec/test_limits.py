@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -192,3 +193,14 @@ async def test_a_dead_process_holds_no_place(sqlite: Any, clock: Any) -> None:
         await left_open(other, Till(effects="read").spec, limits=limits)
     executor = Executor(store=sqlite, limits=limits)
     assert await executor.run_spec(Till().spec, {"order": "B", "amount": 1}, in_run())
+
+
+async def test_costs_are_added_as_money(store: Any) -> None:
+    """Three times 0.1 is 0.3, not a little more; a cost may be a `Decimal`."""
+    executor, till = Executor(store=store, limits=RunLimits(max_cost=0.3)), Till(cost=0.1)
+    exact = Till(cost=lambda args: Decimal("0.1"))
+    for tool in (till, till, exact):
+        await executor.run_spec(tool.spec, ARGS, in_run())
+    assert (await store.read(lambda tx: tx.get("usage", "run_1", "")))["cost"] == 0.3
+    with pytest.raises(RunLimitExceeded):
+        await executor.run_spec(till.spec, ARGS, in_run())
