@@ -30,7 +30,7 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
-SECONDS = 60
+SECONDS = 150
 
 expect.set_options(timeout=SECONDS * 1000)
 

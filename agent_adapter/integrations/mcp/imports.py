@@ -106,7 +106,7 @@ async def import_tools(
         return _added(registry, spec, name, definition)
 
     what = f"imported from {name}"
-    return each(wanted, add, what, named=lambda each: visible(each.name), on_error=on_error)
+    return each(wanted, add, what, named=lambda tool: visible(tool.name), on_error=on_error)
 
 
 def _accepted(server: str, wanted: list[Definition], pins: ToolPins) -> list[Definition]:
