@@ -15,15 +15,16 @@ from pydantic_core import PydanticSerializationError, to_json
 MARK = "\ufdd0"
 """Stands before the digits; one in a text is escaped as well."""
 
+unusual = re.compile("[^\x01-\x7f]").search
+"""Finds what `escape` must look at; texts without it are stored as they are."""
+
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff\ufdd0]")
 _ESCAPED = re.compile("\ufdd0(0000|d[89a-f][0-9a-f]{2}|fdd0)")
 
 
 def escape(text: str) -> str:
     """`text` as a database can keep it; nearly always the very same object."""
-    if text.isascii():
-        return text.replace("\x00", f"{MARK}0000") if "\x00" in text else text
-    if _UNSTORABLE.search(text) is None:
+    if unusual(text) is None or _UNSTORABLE.search(text) is None:
         return text
     return _UNSTORABLE.sub(lambda found: f"{MARK}{ord(found[0]):04x}", text)
 

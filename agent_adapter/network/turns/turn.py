@@ -210,7 +210,7 @@ class Turn:
 
     def _replayed(self, call: PreparedCall, call_key: str, value: Any) -> None:
         """Adopt the staged changes of an earlier attempt's call whose outcome is reused."""
-        if call.parent is None:
+        if call.ctx.parent_call_id is None:
             self._results[call.ctx.call_id, call.spec.name] = value
         for staged in self._staged_before:
             path = staged.call_key or ""

@@ -9,7 +9,7 @@ from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Condition, Entry, Row
 from agent_adapter.store.conditions import check_columns, listed
 from agent_adapter.store.sql.statements import Shape, Statement, Statements
-from agent_adapter.store.text import MARK, escape, unescape
+from agent_adapter.store.text import MARK, escape, unescape, unusual
 from agent_adapter.store.witness import WITNESSED, Touched
 
 
@@ -193,7 +193,9 @@ def _in_order(statement: Statement, values: Sequence[Any]) -> Sequence[Any]:
 
 def _gated(values: Sequence[Any]) -> list[Any]:
     """The values with every text as a database can keep it."""
-    return [escape(value) if isinstance(value, str) else value for value in values]
+    return [
+        escape(value) if isinstance(value, str) and unusual(value) else value for value in values
+    ]
 
 
 def _row(statement: Statement, values: Sequence[Any]) -> Row:
