@@ -141,7 +141,7 @@ async def _run_unbegun(call: Call) -> Any:
     except BaseException as exc:
         record.post_read(call, intent or call.intent(), record.outcome_of(call, error=exc))
         raise
-    outcome = record.outcome_of(call, value)
+    outcome = record.outcome_of(call, encoded=call.spec.result.encode(value))
     large = record.too_large(call, outcome)
     if large is not None:
         call.done = True

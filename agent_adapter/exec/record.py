@@ -101,9 +101,14 @@ def ending_of(call: Call, error: BaseException | None) -> Ending:
     return "no-effect" if error.raised_in is None else "unknown"
 
 
-def outcome_of(call: Call, value: Any = None, error: BaseException | None = None) -> Outcome:
-    """The outcome as the store keeps it."""
-    tag, data = ("", None) if error is not None else call.spec.result.encode(value)
+def outcome_of(
+    call: Call,
+    value: Any = None,
+    error: BaseException | None = None,
+    encoded: tuple[str, bytes] | None = None,
+) -> Outcome:
+    """The outcome as the store keeps it; `encoded` is the value's encoding, if it is known."""
+    tag, data = ("", None) if error is not None else encoded or call.spec.result.encode(value)
     kind = text = None
     if isinstance(error, AgentAdapterError):
         kind, text = error.kind, str(error)
