@@ -63,7 +63,7 @@ def _section_end(lines: list[str], start: int) -> int:
     line = lines[start]
     if _GOOGLE.fullmatch(line) or _SPHINX.match(line):
         end = start + 1
-        while end < len(lines) and (not lines[end].strip() or lines[end][:1].isspace()):
+        while end < len(lines) and _goes_on(lines, end):
             end += 1
         return end
     if _NUMPY.fullmatch(line.strip()) and _underlined(lines, start):
@@ -72,6 +72,15 @@ def _section_end(lines: list[str], start: int) -> int:
             end += 1
         return end
     return start
+
+
+def _goes_on(lines: list[str], place: int) -> bool:
+    """Whether the line continues a section: blank, indented, or the next line of a Sphinx field."""
+    line, before = lines[place], lines[place - 1]
+    if not line.strip() or line[:1].isspace():
+        return True
+    in_field = not _GOOGLE.fullmatch(before) and bool(before.strip()) and not before[:1].isspace()
+    return in_field and not line.startswith(":")
 
 
 def _underlined(lines: list[str], place: int) -> bool:

@@ -84,3 +84,10 @@ def test_numpy_sections_stay_whole() -> None:
     doc = read_docstring("S.\n\nParameters\n----------\nto : str\n    whom\n\nNotes\n-----\nSlow.")
     assert doc.description == "S.\n\nNotes\n-----\nSlow."
     assert doc.parameters == {"to": "whom"}
+
+
+def test_a_sphinx_field_ends_at_the_next_field_or_blank_line() -> None:
+    """Its further lines need no indentation."""
+    doc = read_docstring("Sends.\n\n:param to: whom,\nby name\n:param cc: more\n\nSlow.")
+    assert doc.parameters == {"to": "whom, by name", "cc": "more"}
+    assert doc.description == "Sends.\n\nSlow."
