@@ -116,7 +116,7 @@ async def _run_begun(call: Call) -> Any:
         record.post_end(call, record.outcome_of(call, error=exc))
         raise
     outcome = record.outcome_of(call, value, error)
-    large = record.too_large(call, outcome)
+    large = record.too_large(call, outcome.result)
     if large is not None:
         error, outcome = large, record.outcome_of(call, error=large)
     await record.end(call, outcome, value)
@@ -141,15 +141,17 @@ async def _run_unbegun(call: Call) -> Any:
     except BaseException as exc:
         record.post_read(call, intent or call.intent(), record.outcome_of(call, error=exc))
         raise
-    outcome = record.outcome_of(call, encoded=call.spec.result.encode(value))
-    large = record.too_large(call, outcome)
+    # The hot path: of a read of scalars nothing but the bytes is made here.
+    encoded = call.spec.result.encode(value)
+    large = record.too_large(call, encoded[1])
     if large is not None:
         call.done = True
         record.post_read(call, intent or call.intent(), record.outcome_of(call, error=large))
         raise large
     if intent is None and call.decision is None and call.ctx.try_number == 1:
-        record.post_flat_read(call, outcome)
+        record.post_flat_read(call, value, *encoded)
     else:
+        outcome = record.outcome_of(call, value, encoded=encoded)
         record.post_read(call, intent or call.intent(), outcome)
     return value
 

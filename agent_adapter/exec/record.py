@@ -169,7 +169,7 @@ class FlatRead:
         "_values",
     )
 
-    def __init__(self, call: Call, outcome: Outcome) -> None:
+    def __init__(self, call: Call, tag: str, data: bytes, facts: dict[str, Any]) -> None:
         ctx = call.ctx
         self._in_flight = call.runtime.in_flight
         self._spec = call.spec
@@ -178,9 +178,9 @@ class FlatRead:
         self._names = (call.call_key, ctx.run_id, ctx.thread_id, ctx.principal, ctx.tenant)
         parent = call.parent.key() if call.parent is not None else None
         self._ids = (ctx.call_id, ctx.attempt, call.n, call.cost, parent)
-        self._tag = outcome.tag
-        self._data = outcome.result
-        self._facts = outcome.facts
+        self._tag = tag
+        self._data = data
+        self._facts = facts
 
     def __call__(self, tx: Transaction) -> None:
         """Write the call."""
@@ -224,9 +224,9 @@ class FlatRead:
         )
 
 
-def post_flat_read(call: Call, outcome: Outcome) -> None:
+def post_flat_read(call: Call, value: Any, tag: str, data: bytes) -> None:
     """Record a call of scalars that has ended well, in the background."""
-    call.runtime.store.post(FlatRead(call, outcome))
+    call.runtime.store.post(FlatRead(call, tag, data, content_told(tag, value)))
 
 
 def content_told(tag: str, value: Any) -> dict[str, Any]:
@@ -278,9 +278,9 @@ def withheld(error: GuardrailBlocked) -> GuardrailBlocked:
     return GuardrailBlocked(f"the call was done; its result is withheld: {error}")
 
 
-def too_large(call: Call, outcome: Outcome) -> GuardrailBlocked | None:
-    """Why the result is withheld, if it has more bytes than the executor keeps."""
-    size = len(outcome.result or b"")
+def too_large(call: Call, result: bytes | None) -> GuardrailBlocked | None:
+    """Why the encoded result is withheld, if it has more bytes than the executor keeps."""
+    size = len(result or b"")
     most = call.runtime.max_result_bytes
     if size <= most:
         return None
