@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel
-from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_jsonable_python
 
 from agent_adapter.core.canonical import SecretValue, digest, keyed_hash, tagged
 from agent_adapter.core.context import ToolContext
@@ -25,7 +25,7 @@ from agent_adapter.core.schema.from_function import Collects, collects, read_fun
 from agent_adapter.core.schema.injection import Injection, register_injection
 from agent_adapter.core.schema.mending import json_text_at, mended
 from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust
-from agent_adapter.core.validation import ArgumentCheck, ModelCheck
+from agent_adapter.core.validation import ArgumentCheck, ModelCheck, dump
 
 __all__ = ["SPEC_ATTRIBUTE", "Confirm", "Injection", "ToolSpec", "register_injection", "spec_of"]
 
@@ -190,10 +190,7 @@ class ToolSpec:
 
     def dump(self, values: Mapping[str, Any]) -> bytes:
         """Validated `values` as JSON under the schema's names; secrets are written in clear."""
-        try:
-            return to_json(self.arguments.public(values), bytes_mode="base64")
-        except PydanticSerializationError:
-            return self.arguments.serialised(values)
+        return dump(self.arguments, values)
 
     def masked(self, values: Mapping[str, Any], key: bytes) -> dict[str, Any]:
         """Validated `values` as JSON values, each secret replaced by its keyed hash."""

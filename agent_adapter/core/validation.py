@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from agent_adapter.core.errors import ToolArgsInvalid
 from agent_adapter.core.json_values import SecretWriter, in_clear, json_ready, needs_rewriting
@@ -54,6 +54,14 @@ class ArgumentCheck(Protocol):
     def serialised(self, values: Mapping[str, Any]) -> bytes:
         """`values` as JSON by their types' own serialisers."""
         ...
+
+
+def dump(check: ArgumentCheck, values: Mapping[str, Any]) -> bytes:
+    """Validated `values` as JSON under the schema's names; secrets are written in clear."""
+    try:
+        return to_json(check.public(values), bytes_mode="base64")
+    except PydanticSerializationError:
+        return check.serialised(values)
 
 
 class ModelCheck:

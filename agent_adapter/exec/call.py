@@ -12,6 +12,7 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, RunLimits
+from agent_adapter.core.validation import dump
 from agent_adapter.exec.ids import new_id
 from agent_adapter.exec.runtime import Runtime
 from agent_adapter.exec.scope import RunScope, current_scope, sub_run_id
@@ -206,7 +207,7 @@ class Call:
             if self.values is None:
                 return b"{}"
             if self.spec.plain and not self.spec.secrets:
-                self._payload = self.spec.dump(self.values)
+                self._payload = dump(self.spec.arguments, self.values)
             else:
                 self._payload = to_json(self.arguments)
         return self._payload
@@ -235,7 +236,7 @@ class Call:
             tool=self.spec.name,
             digest=self.raw_digest,
             effects=self.spec.effects,
-            fingerprint=self.spec.fingerprint,
+            fingerprint=self.plan.fingerprint,
             arguments=b"",
             tenant=ctx.tenant,
             thread_id=ctx.thread_id,

@@ -213,7 +213,7 @@ class Executor:
         finally:
             if call.call_key is not None:
                 self.runtime.in_flight.leave(call.call_key)
-                call.release()
+                self.runtime.in_flight.release(call)
 
     def _named(self, name: str) -> ToolSpec:
         if self.registry is None:

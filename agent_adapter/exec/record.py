@@ -45,7 +45,7 @@ async def begin(call: Call) -> Begun:
         take = None
     limits = call.limits
     reserve = Reserve(limits=limits, run_id=call.root_run_id) if limits is not None else None
-    scope = call.run_scope()
+    scope = call.scope
     if scope is not None and scope.fence is not None:
         intent.fence = await scope.fence(call.runtime.store)
     begun: list[Begun] = []

@@ -35,12 +35,22 @@ class Plan:
     is a scalar, `marks` that the result taints its run.
     """
 
-    __slots__ = ("after", "before", "begins", "contexts", "flat", "looks_up", "marks")
+    __slots__ = (
+        "after",
+        "before",
+        "begins",
+        "contexts",
+        "fingerprint",
+        "flat",
+        "looks_up",
+        "marks",
+    )
 
     def __init__(self, spec: ToolSpec, hooks: tuple[Any, ...], limits: RunLimits | None) -> None:
         self.before = _bound(hooks, spec, "before")
         self.after = _bound(hooks, spec, "after")
         self.begins = spec.effects == "write" or limits is not None
+        self.fingerprint = spec.fingerprint
         self.looks_up = spec.effects == "idempotent"
         self.flat = not spec.secrets and _is_flat(spec)
         self.marks = spec.trust == "untrusted"

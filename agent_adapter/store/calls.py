@@ -129,6 +129,7 @@ def _take_and_reserve(
 
 
 def _write_intent(tx: Transaction, intent: Intent, call_key: str, n: int, row: Row | None) -> None:
+    facts = _intent_facts(tx, intent, call_key)
     if row is None:
         if not tx.insert("calls", _new_row(tx, intent, call_key, n)):
             raise StoreError(f"call {call_key} was begun before under an identity of its own")
@@ -137,7 +138,7 @@ def _write_intent(tx: Transaction, intent: Intent, call_key: str, n: int, row: R
         again |= {"state": "open", "owner_id": tx.owner_id, "run_id": intent.run_id}
         again |= {"last_attempt": intent.attempt, "call_id": intent.call_id}
         tx.update("calls", {"call_key": call_key}, again)
-    ledger.append(tx, intent.run_id, "intent", call_key, _intent_facts(tx, intent, call_key))
+    ledger.append(tx, intent.run_id, "intent", call_key, facts)
 
 
 def _new_row(tx: Transaction, intent: Intent, call_key: str, n: int) -> Row:

@@ -8,12 +8,15 @@ import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from pydantic_core import to_json
+
 from agent_adapter.store.base import Operation, Row, Transaction
-from agent_adapter.store.text import json_bytes
+from agent_adapter.store.text import UNWRITABLE, json_bytes
 from agent_adapter.store.witness import (
+    LABELS,
     chain_of,
     chain_of_scope,
-    is_scope,
+    digests_of_touched,
     key_of_row,
     row_digest,
     rows_of,
@@ -93,43 +96,45 @@ def forget(tx: Transaction, run_id: str) -> None:
 
 def _write_entries(tx: Transaction) -> None:
     """Write what is pending; the last entry of each chain carries the digests of its rows."""
-    rows = _digests(tx)
+    heads: dict[str, Row] = {}
+    for run_id, _, _, facts in tx.pending:
+        if run_id not in heads:
+            heads[run_id] = _begun(tx, run_id, facts)
+    rows = digests_of_touched(tx)
     last = {run_id: place for place, (run_id, *_) in enumerate(tx.pending)}
     for place, (run_id, kind, call_key, facts) in enumerate(tx.pending):
         mine = rows.pop(run_id, []) if last[run_id] == place else []
-        _write(tx, run_id, kind, call_key, facts, mine)
+        heads[run_id] = _write(tx, heads[run_id], run_id, kind, call_key, facts, mine)
     # Rows of other runs: the limits of the run around a tool's own, an approval taken elsewhere.
     for run_id, mine in rows.items():
-        _write(tx, run_id, "changed", None, {}, mine)
+        head = _begun(tx, run_id, {})
+        made = tx.touched.get(("runs", run_id))
+        if head["seq"] == 0 and made is not None:
+            mine = [*mine, ["runs", run_id, row_digest(tx.key, "runs", made[0])]]
+        _write(tx, head, run_id, "changed", None, {}, mine)
     tx.pending.clear()
     tx.touched.clear()
 
 
-def _digests(tx: Transaction) -> dict[str, list[list[Any]]]:
-    """For each chain `[table, *key, digest]` of the rows changed; no digest for a deleted one."""
-    found: dict[str, list[list[Any]]] = {}
-    for (table, _), (row, there) in tx.touched.items():
-        chain = chain_of(tx, table, row)
-        if chain is not None:
-            digest = row_digest(tx.key, table, row) if there else None
-            found.setdefault(chain, []).append([table, *key_of_row(table, row), digest])
-    return found
+def _begun(tx: Transaction, run_id: str, facts: Mapping[str, Any]) -> Row:
+    """The head of the chain; a run is noted when its chain begins."""
+    head = tx.memo.get(run_id) or _head(tx, run_id)
+    if head["seq"] == 0 and not run_id.startswith(LABELS):
+        whose = {"principal": facts.get("principal"), "tenant": facts.get("tenant") or ""}
+        tx.insert("runs", {"run_id": run_id, "started_at": tx.now} | whose)
+    return head
 
 
 def _write(
     tx: Transaction,
+    head: Row,
     run_id: str,
     kind: str,
     call_key: str | None,
     facts: dict[str, Any],
     rows: list[list[Any]],
-) -> None:
-    head = tx.memo.get(run_id) or _head(tx, run_id)
-    if head["seq"] == 0 and not is_scope(run_id):
-        whose = {"principal": facts.get("principal"), "tenant": facts.get("tenant") or ""}
-        if tx.insert("runs", {"run_id": run_id, "started_at": tx.now} | whose):
-            made, _ = tx.touched["runs", run_id]
-            rows = [*rows, ["runs", run_id, row_digest(tx.key, "runs", made)]]
+) -> Row:
+    """Add the entry; the chain's new head."""
     if rows:
         facts["rows"] = rows
     moved, added = _add(tx, run_id, head, kind, call_key, facts)
@@ -138,6 +143,7 @@ def _write(
     if not tx.update("chain_heads", {"run_id": run_id}, moved):
         tx.insert("chain_heads", {"run_id": run_id} | moved)
     tx.memo[run_id] = moved
+    return moved
 
 
 def _head(tx: Transaction, run_id: str) -> Row:
@@ -166,7 +172,11 @@ def _add(
     """The chain's next head, and whether the entry was added: `False` if one is in its place."""
     seq = head["seq"] + 1
     named = {"v": VERSION, "run": run_id, "seq": seq, "at": tx.now, "kind": kind, "call": call_key}
-    body = json_bytes({**named, **facts})
+    entry = {**named, **facts}
+    try:
+        body = to_json(entry)
+    except UNWRITABLE:
+        body = json_bytes(entry)
     link = chain_hash(head["hash"], body)
     # A head that was not sealed stays so: a seal would hide that somebody has changed the chain.
     mac = head_mac(tx.key, run_id, seq, link) if head["mac"] else b""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from agent_adapter.store.base import Transaction
 from agent_adapter.store.calls import end_call, record_call
@@ -28,26 +29,23 @@ def without_values(outcome: Outcome) -> Outcome:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class EndCall:
     """Ends a call that was begun; `fallback` ends it without its values.
 
     `must_be_kept` tells a store that cannot write at present to drop it last of all.
     """
 
-    __slots__ = ("_outcome",)
-
-    must_be_kept = True
-
-    def __init__(self, outcome: Outcome) -> None:
-        self._outcome = outcome
+    outcome: Outcome
+    must_be_kept: ClassVar[bool] = True
 
     def __call__(self, tx: Transaction) -> bool:
         """Record the ending; `False` if the row is no longer this process's to end."""
-        return end_call(tx, self._outcome)
+        return end_call(tx, self.outcome)
 
     def fallback(self, tx: Transaction) -> bool:
         """Record that it ended, and how."""
-        return end_call(tx, without_values(self._outcome))
+        return end_call(tx, without_values(self.outcome))
 
 
 class RecordCall:

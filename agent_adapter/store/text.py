@@ -46,9 +46,13 @@ def escaped(value: Any) -> Any:
     return value
 
 
+UNWRITABLE = (PydanticSerializationError, UnicodeEncodeError)
+"""What JSON raises for a text that UTF-8 cannot carry."""
+
+
 def json_bytes(value: Any) -> bytes:
     """JSON of a value whose texts may hold anything."""
     try:
         return to_json(value)
-    except (PydanticSerializationError, UnicodeEncodeError):
+    except UNWRITABLE:
         return to_json(escaped(value))

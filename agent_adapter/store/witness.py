@@ -13,9 +13,11 @@ from hashlib import blake2b
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from pydantic_core import to_json
+
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.tables import TABLES
-from agent_adapter.store.text import json_bytes
+from agent_adapter.store.text import UNWRITABLE, json_bytes
 
 UPKEEP = "upkeep"
 """The run under which the ledger keeps what was done to the store as a whole."""
@@ -23,7 +25,7 @@ UPKEEP = "upkeep"
 SWITCH = "writes-stopped"
 CANCELLED = "cancelled:"
 _RUN_SCOPE = "run:"
-_LABELS = "labels:"
+LABELS = "labels:"
 _DIGEST_BYTES = 16
 
 Touched = dict[tuple[str, Any], tuple[Row, bool]]
@@ -60,7 +62,7 @@ def _of_scope(tx: Transaction, row: Row) -> str | None:
 
 def chain_of_scope(scope: str) -> str:
     """The chain that vouches for the labels of a run or a conversation."""
-    return scope.removeprefix(_RUN_SCOPE) if scope.startswith(_RUN_SCOPE) else _LABELS + scope
+    return scope.removeprefix(_RUN_SCOPE) if scope.startswith(_RUN_SCOPE) else LABELS + scope
 
 
 def _of_name(tx: Transaction, row: Row) -> str | None:
@@ -119,7 +121,7 @@ WITNESSED: Mapping[str, _Witnessed] = _declared()
 
 def scope_of(chain: str) -> str:
     """The scope whose labels the chain vouches for."""
-    return chain.removeprefix(_LABELS) if is_scope(chain) else _RUN_SCOPE + chain
+    return chain.removeprefix(LABELS) if is_scope(chain) else _RUN_SCOPE + chain
 
 
 def key_of_row(table: str, row: Row) -> tuple[Any, ...]:
@@ -134,7 +136,7 @@ def chain_of(tx: Transaction, table: str, row: Row) -> str | None:
 
 def is_scope(chain: str) -> bool:
     """Whether the chain is that of a conversation's labels, and not of a run."""
-    return chain.startswith(_LABELS)
+    return chain.startswith(LABELS)
 
 
 def row_digest(key: bytes, table: str, row: Row) -> str:
@@ -156,7 +158,22 @@ def row_digest(key: bytes, table: str, row: Row) -> str:
         if type(known.get(name)) is bool:
             known[name] = int(known[name])
     known[""] = table
-    return blake2b(json_bytes(known), key=key, digest_size=_DIGEST_BYTES).hexdigest()
+    try:
+        data = to_json(known)
+    except UNWRITABLE:
+        data = json_bytes(known)
+    return blake2b(data, key=key, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def digests_of_touched(tx: Transaction) -> dict[str, list[list[Any]]]:
+    """For each chain `[table, *key, digest]` of the rows changed; no digest for a deleted one."""
+    found: dict[str, list[list[Any]]] = {}
+    for (table, _), (row, there) in tx.touched.items():
+        chain = WITNESSED[table].chain(tx, row)
+        if chain is not None:
+            digest = row_digest(tx.key, table, row) if there else None
+            found.setdefault(chain, []).append([table, *key_of_row(table, row), digest])
+    return found
 
 
 def rows_of(tx: Transaction, chain: str) -> Iterator[tuple[str, Row]]:

@@ -13,20 +13,20 @@ class FileMoved(Exception):
 class DatabaseFile:
     """The file of an opened store, known by its device and inode."""
 
-    __slots__ = ("_opened", "_path")
+    __slots__ = ("opened", "path")
 
     def __init__(self, path: Path) -> None:
-        self._path = os.fspath(path)
-        self._opened = _identity(self._path)
+        self.path = os.fspath(path)
+        self.opened = _identity(self.path)
 
     def check(self) -> None:
         """Raise `FileMoved` unless the same file is still at its path."""
-        found = _identity(self._path)
-        if found == self._opened:
+        found = _identity(self.path)
+        if found == self.opened:
             return
         what = "was moved or deleted" if found is None else "was replaced by another file"
         raise FileMoved(
-            f"{self._path} {what} while this process had it open; nothing is written any more:"
+            f"{self.path} {what} while this process had it open; nothing is written any more:"
             " put the file back, or end this process and start it again"
         )
 

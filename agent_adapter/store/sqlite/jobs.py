@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from agent_adapter.store.base import Operation
@@ -16,20 +17,16 @@ Loop = asyncio.AbstractEventLoop
 Future = asyncio.Future[Any]
 
 
+@dataclass(slots=True, eq=False)
 class Job:
     """An operation, who waits for it, and what came of it."""
 
-    __slots__ = ("at", "error", "future", "loop", "op", "value")
-
-    def __init__(
-        self, op: Operation[Any], at: float | None, loop: Loop | None, future: Future | None
-    ) -> None:
-        self.op = op
-        self.at = at
-        self.loop = loop
-        self.future = future
-        self.value: Any = None
-        self.error: BaseException | None = None
+    op: Operation[Any]
+    at: float | None
+    loop: Loop | None
+    future: Future | None
+    value: Any = None
+    error: BaseException | None = None
 
 
 def deliver(batch: Iterable[Job]) -> None:

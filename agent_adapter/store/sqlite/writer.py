@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import queue
 import random
 import sqlite3
@@ -248,7 +249,7 @@ class Writer:
         It is told done only if what lies at the path is still the file that was opened: else two
         processes could each write a file of their own under one name.
         """
-        self._file.check()
+        self._check_file()
         tx = self._ready()
         connection = self._connection
         assert connection is not None  # noqa: S101 - `_ready` made it
@@ -263,7 +264,15 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        self._file.check()
+        self._check_file()
+
+    def _check_file(self) -> None:
+        try:
+            found = os.stat(self._file.path)
+        except OSError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._file.opened:
+            self._file.check()
 
     def _forget_what_others_changed(
         self, connection: sqlite3.Connection, tx: SqlTransaction
