@@ -21,6 +21,7 @@ from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
 from agent_adapter.store import queries
 from agent_adapter.store.approvals import Seen
 from agent_adapter.store.base import Transaction
+from agent_adapter.store.keys import run_scope_of
 
 PAGE_SIZE = 25
 
@@ -92,8 +93,7 @@ async def _render_record(
     problem: Problem | None = None,
     sent: Form | None = None,
 ) -> Response:
-    tenant = console.settings.tenant
-    sources = await console.store.read(lambda tx: _taint_sources(tx, record, tenant))
+    sources = await console.store.read(lambda tx: _taint_sources(tx, record))
     return console.render(
         request,
         "approval.html",
@@ -206,12 +206,10 @@ async def _record(console: Console, request: Request) -> ApprovalRecord:
         raise Problem(404, "not-found", str(exc)) from exc
 
 
-def _taint_sources(tx: Transaction, record: ApprovalRecord, tenant: str) -> list[dict[str, Any]]:
+def _taint_sources(tx: Transaction, record: ApprovalRecord) -> list[dict[str, Any]]:
     """Each taint label of the run and thread, with the time it was added."""
-    scopes = [f"run:{record.run_id}"]
-    if record.thread_id is not None:
-        scopes.append(f"thread:{tenant}:{record.thread_id}")
-    found = queries.taints(tx, scopes)
+    scopes = {run_scope_of(record.run_id), record.conversation or run_scope_of(record.run_id)}
+    found = queries.taints(tx, sorted(scopes))
     return [{"label": each["label"], "scope": each["scope"], "at": each["at"]} for each in found]
 
 

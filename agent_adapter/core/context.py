@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from agent_adapter.core.identity import Identity, Position, Reentry
+
 
 class ToolContext:
     """The surroundings of one call; a second call needs a context of its own.
 
     Attributes:
         call_id: the framework's id of this call; one is made where there is none.
-        run_id: the run the call belongs to; a fresh one per call where none is given.
+        run_id: the run the call belongs to; a fresh one per call where none is given. Such a
+            made-up id names the call's entries in the ledger; no rule is kept for it.
         thread_id: the conversation, which may outlive the run.
         extras: further facts from the integration, such as native ids.
         approval: a one-use token, or a decision that an integration's `bind_context` put here.
@@ -21,14 +24,17 @@ class ToolContext:
         tenant: whose data the call may see; a foreign id answers "not found".
         reexecutes: the framework runs a call again by itself, under the same native id.
         incomplete: why the call's arguments may be cut off, in the provider's word; it is refused.
+        position: where in its run the model made the call; `None` tells calls apart by arrival.
         bound_by: the integration whose `bind_context` made this context.
         idempotency_key: the call's one identity, set before the function is entered.
         deadline: when the call times out, on the event loop's clock; `None` without a time-out.
         try_number: which retry of this call is running, from 1.
+        run_is_known: whether the run is real; `False` once the executor had to make an id up.
         call_ref: the executor's own record of the call, set when a call starts.
     """
 
     __slots__ = (
+        "_identity",
         "_sink",
         "approval",
         "attempt",
@@ -40,9 +46,11 @@ class ToolContext:
         "idempotency_key",
         "incomplete",
         "parent_call_id",
+        "position",
         "principal",
         "reexecutes",
         "run_id",
+        "run_is_known",
         "tenant",
         "thread_id",
         "try_number",
@@ -76,11 +84,46 @@ class ToolContext:
         self.reexecutes = reexecutes
         self.bound_by = bound_by
         self.incomplete = incomplete
+        self.position: Position | None = None
+        self.run_is_known = True
+        self._identity: Identity | None = None
         self.idempotency_key: str | None = None
         self.deadline: float | None = None
         self.try_number = 1
         self.call_ref: Any = None
         self._sink: Callable[[Any, ToolContext], None] | None = None
+
+    @property
+    def identity(self) -> Identity:
+        """Which call this is: as its integration set it, else what the ids above say."""
+        if self._identity is not None:
+            return self._identity
+        run = self.run_id if self.run_is_known else None
+        reentry = Reentry.RESUMED if self.reexecutes else Reentry.NEW
+        return Identity(
+            run=run,
+            conversation=self.thread_id if self.thread_id is not None else run,
+            tenant=self.tenant,
+            position=self.position,
+            reentry=Reentry.REPLAYED if self.attempt > 1 else reentry,
+            attempt=self.attempt,
+        )
+
+    @identity.setter
+    def identity(self, found: Identity) -> None:
+        self._identity = found
+        self.position = found.position
+        self.attempt = found.attempt
+        self.tenant = found.tenant or self.tenant
+
+    @property
+    def found_identity(self) -> Identity | None:
+        """The identity that the integration found; `None` where it found none."""
+        return self._identity
+
+    def forget_identity(self) -> None:
+        """Let the ids and the run around the call say which one it is."""
+        self._identity = self.position = None
 
     def send_events_to(self, sink: Callable[[Any, ToolContext], None]) -> None:
         """Pass what the tool emits to `sink`; the executor sets it if there are subscribers."""

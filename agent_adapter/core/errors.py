@@ -193,6 +193,15 @@ class RunLimitExceeded(AgentAdapterError):
         self.limit = limit
 
 
+class RunUnknown(RunLimitExceeded):
+    """A rule is kept per run, and the call belongs to none that is known.
+
+    Surround the call with `executor.run_scope(...)`, or give its context a `run_id`.
+    """
+
+    kind = "run-unknown"
+
+
 class StoreError(AgentAdapterError):
     """A store cannot be opened, read or written; the message names the place and the fix."""
 

@@ -106,7 +106,9 @@ class ApprovalRequest:
     visible. `reason` says why a person is asked; `earlier` lists writes of the run that a repeat or
     a diverging attempt would add to. `binding` is the digest that ties the answer to this call; `n`
     counts the calls of this tool with these arguments in the run. `payload` is the bound arguments
-    as JSON.
+    as JSON. `conversation`, `asker` and `place` are the keys of the dialogue, of whoever makes the
+    call and of its position; `run_is_known` is false where no rule can be kept for its run.
+    `root_run_id` and `limits` are what the call counts against when it is resumed.
     """
 
     tool: str
@@ -132,6 +134,12 @@ class ApprovalRequest:
     earlier: tuple[str, ...] = ()
     edits_allowed: bool = True
     payload: bytes = field(default=b"", repr=False)
+    conversation: str | None = None
+    asker: str = ""
+    place: str | None = None
+    run_is_known: bool = True
+    root_run_id: str = ""
+    limits: RunLimits | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from agent_adapter.exec.scope import RunScope, current_scope, sub_run_id
 from agent_adapter.store.approvals import Take
 from agent_adapter.store.base import Row, Store
 from agent_adapter.store.intents import Intent
+from agent_adapter.store.keys import asker_of, conversation_key, place_of, run_key, run_scope_of
 
 
 class Call:
@@ -37,6 +38,7 @@ class Call:
         "asked",
         "call_key",
         "claim",
+        "conversation",
         "cost",
         "ctx",
         "decision",
@@ -44,6 +46,7 @@ class Call:
         "done",
         "earlier",
         "entered",
+        "entry",
         "given",
         "injected",
         "labels",
@@ -53,15 +56,18 @@ class Call:
         "once_key",
         "parent",
         "plan",
+        "position_key",
         "records",
         "requester",
         "root_run_id",
         "run_id",
+        "run_is_known",
         "runtime",
         "scope",
         "spec",
         "take",
         "values",
+        "waits",
     )
 
     def __init__(
@@ -99,6 +105,8 @@ class Call:
         self.entered = False
         self.done = False
         self.matched = False
+        self.entry: int | None = None
+        self.waits: AgentAdapterError | None = None
         self.records: Store | None = None
         self._digest: str | None = None
         self._intent: Intent | None = None
@@ -107,11 +115,11 @@ class Call:
         self._find_run()
         if call_id is not None:
             ctx.call_id = call_id
-        elif ctx.call_id is None:
+        if not ctx.call_id:  # some models send an empty id
             ctx.call_id = new_id("call")
 
     def _find_run(self) -> None:
-        """Find the run this call belongs to, and what it inherits."""
+        """Find the run this call belongs to, its place there, and what it inherits."""
         ctx = self.ctx
         self.parent: Call | None = None
         self.scope: RunScope | None = None
@@ -121,11 +129,23 @@ class Call:
         if around is not None:
             around.place(self)
         if ctx.run_id is None:
+            # It names the call's entries in the ledger; no rule is kept for a run like that.
             ctx.run_id = new_id("run")
-        self.run_id: str = ctx.run_id
+            ctx.run_is_known = False
+        given = ctx.found_identity
+        run = ctx.run_id if given is None else given.run
+        self.run_id: str = run_key(ctx.tenant, ctx.run_id if run is None else run)
+        dialogue = ctx.thread_id if given is None else given.conversation
         if self.parent is None:
-            self.root_run_id = ctx.run_id
+            self.run_is_known = ctx.run_is_known if given is None else run is not None
+            self.root_run_id = self.run_id
             self.requester = ctx.principal
+            self.conversation: str | None = run_scope_of(self.run_id) if self.run_is_known else None
+            if dialogue is not None:
+                self.conversation = conversation_key(ctx.tenant, dialogue)
+        self.position_key: str | None = (
+            place_of(self.run_id, ctx.position) if ctx.position is not None else None
+        )
 
     def run_scope(self) -> RunScope | None:
         """The run scope in which this call's tool runs."""
@@ -137,11 +157,13 @@ class Call:
         if ctx.run_id is not None:
             ctx.extras.setdefault("native_run_id", ctx.run_id)
         ctx.run_id = sub_run_id(self.key())
+        # Inside a tool calls are told apart by arrival: they come again when the tool runs again.
+        ctx.forget_identity()
         ctx.thread_id = ctx.thread_id or self.ctx.thread_id
         ctx.parent_call_id = self.ctx.call_id
         ctx.principal = self.ctx.principal
         ctx.tenant = self.ctx.tenant
-        ctx.attempt = self.ctx.attempt
+        ctx.attempt = self.entry or self.ctx.attempt
         call.parent = self
         call.scope = self.scope
         if call.scope is not None:
@@ -149,6 +171,8 @@ class Call:
         call.limits = self.limits or call.limits
         call.depth = self.depth + 1
         call.root_run_id = self.root_run_id
+        call.run_is_known = self.run_is_known
+        call.conversation = self.conversation
         call.requester = self.requester
 
     @property
@@ -212,9 +236,17 @@ class Call:
                 self._payload = to_json(self.arguments)
         return self._payload
 
+    @property
+    def run_name(self) -> str | None:
+        """The run's own name where its key is another."""
+        given = self.ctx.found_identity
+        name = self.ctx.run_id if given is None or given.run is None else given.run
+        return None if name == self.run_id else name
+
     def whose(self) -> dict[str, str]:
         """The principal and the tenant as the ledger keeps them; unknown ones are left out."""
-        known = {"principal": self.ctx.principal, "tenant": self.ctx.tenant}
+        ctx = self.ctx
+        known = {"principal": ctx.principal, "tenant": ctx.tenant, "run_name": self.run_name}
         return {name: value for name, value in known.items() if value}
 
     def intent(self) -> Intent:
@@ -239,6 +271,9 @@ class Call:
             fingerprint=self.plan.fingerprint,
             arguments=b"",
             tenant=ctx.tenant,
+            place=self.position_key,
+            conversation=self.conversation,
+            asker=self.asker(),
             thread_id=ctx.thread_id,
             principal=ctx.principal,
             attempt=ctx.attempt,
@@ -246,13 +281,24 @@ class Call:
             call_id=ctx.call_id,
             root_run_id=self.root_run_id,
             parent_call_key=self.parent.key() if self.parent is not None else None,
+            run_name=self.run_name,
         )
+
+    def asker(self) -> str:
+        """The key of whoever makes the call, as far as that is known."""
+        ctx = self.ctx
+        return asker_of(ctx.tenant, ctx.principal, self.conversation)
 
     def adopt(self, ctx: ToolContext) -> None:
         """Run this prepared call under the context that the framework made for the run."""
         self.ctx = ctx
         ctx.call_ref = self
         self._intent = None
+
+    def count_entry(self, before: int) -> None:
+        """Note that its tool was entered `before` times, unless that is known already."""
+        if self.entry is None:
+            self.entry = max(before + 1, self.ctx.attempt)
 
     def release(self) -> None:
         """Free the identity that the call claimed; it will not run."""
@@ -264,6 +310,7 @@ class Call:
         return (
             self.spec is other.spec
             and self.run_id == other.run_id
+            and self.position_key == other.position_key
             and mine.call_id == theirs.call_id
             and mine.principal == theirs.principal
             and mine.tenant == theirs.tenant
@@ -272,10 +319,10 @@ class Call:
 
     def scopes(self) -> list[str]:
         """The scopes that this call reads labels from and puts them on."""
-        found = [f"run:{self.root_run_id}"]
-        if self.ctx.thread_id is not None:
-            found.append(f"thread:{self.ctx.tenant}:{self.ctx.thread_id}")
-        return found
+        run = run_scope_of(self.root_run_id)
+        if self.conversation is None or self.conversation == run:
+            return [run]
+        return [run, self.conversation]
 
     def _hash(self, value: Any) -> str:
         try:

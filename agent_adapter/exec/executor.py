@@ -26,7 +26,7 @@ from agent_adapter.exec.events import Events
 from agent_adapter.exec.in_flight import in_flight_of
 from agent_adapter.exec.replay import Recorded
 from agent_adapter.exec.runtime import MAX_RESULT_BYTES, Runtime
-from agent_adapter.exec.scope import RunScope, current_scope, notice
+from agent_adapter.exec.scope import WAITS, RunScope, current_scope, notice
 from agent_adapter.exec.validate_options import validate_options
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Store
@@ -227,6 +227,8 @@ class Executor:
         if isinstance(error, ToolError) and error.raised_in is None:
             error.raised_in = call.spec.name
         notice(error)
+        if call.parent is not None and isinstance(error, WAITS):
+            call.parent.waits = error
         if isinstance(error, ToolInDoubt):
             ids = (call.spec.name, call.ctx.call_id, call.run_id, error.call_key)
             self.runtime.events.emit(CallInDoubt(*ids, str(error)))
@@ -250,5 +252,5 @@ def _granted(call: Call, prepared: Call) -> Call:
 
 async def _name_the_caller(around: Any) -> None:
     """A call made inside a tool belongs to a run that is named after the tool's own call."""
-    if isinstance(around, Call) and around.call_key is None:
-        await replay.name(around)
+    if isinstance(around, Call) and (around.call_key is None or around.entry is None):
+        await replay.enter(around)

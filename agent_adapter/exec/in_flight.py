@@ -15,8 +15,8 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.store import waits
 from agent_adapter.store.base import Store, Transaction
 from agent_adapter.store.calls import end_call
-from agent_adapter.store.identity import call_key_of, once_key_of
 from agent_adapter.store.intents import Outcome
+from agent_adapter.store.keys import call_key_of, once_key_of
 from agent_adapter.store.recording import end_abandoned
 
 _REMEMBERED = 10_000
@@ -28,6 +28,7 @@ class Claimant(Protocol):
     spec: ToolSpec
     ctx: ToolContext
     run_id: str
+    position_key: str | None
     once_key: str | None
     call_key: str | None
     n: int | None
@@ -52,18 +53,24 @@ class InFlightCalls:
         self._tainted: OrderedDict[str, None] = OrderedDict()
 
     def claim(self, call: Claimant, first_free: int = 1) -> str:
-        """Give the call the lowest `n` that no other call here holds; `release` frees it."""
+        """Give the call the lowest `n` that no other call here holds; `release` frees it.
+
+        Calls at one place are one call: they share their `n`.
+        """
         if call.once_key is not None:
             call.n = 1
             key = call.call_key = once_key_of(call.ctx.tenant, call.spec.name, call.once_key)
             return key
-        same = (call.run_id, call.spec.name, call.raw_digest)
+        same = (call.position_key or call.run_id, call.spec.name, call.raw_digest)
         taken = self._claimed.setdefault(same, {})
-        n = max(first_free, self._issued.get(same, 0) + 1)
-        while n in taken:
-            n += 1
-        taken[n] = call
-        call.claim = (same, n)
+        n = first_free
+        if call.position_key is None:
+            n = max(n, self._issued.get(same, 0) + 1)
+            while n in taken:
+                n += 1
+        if n not in taken:
+            taken[n] = call
+            call.claim = (same, n)
         call.n = n
         key = call.call_key = call_key_of(*same, n)
         return key
@@ -82,12 +89,13 @@ class InFlightCalls:
             self._issued.popitem(last=False)
 
     def twin(self, call: Claimant) -> str | None:
-        """The key of a call under way here with the same native id, principal and tenant."""
+        """The key of the same call, under way here: at its place, or with its native id."""
         ctx = call.ctx
         mine = (ctx.call_id, ctx.principal, ctx.tenant)
-        same = (call.run_id, call.spec.name, call.raw_digest)
+        same = (call.position_key or call.run_id, call.spec.name, call.raw_digest)
         for other in self._claimed.get(same, {}).values():
-            if mine == (other.ctx.call_id, other.ctx.principal, other.ctx.tenant):
+            theirs = (other.ctx.call_id, other.ctx.principal, other.ctx.tenant)
+            if other is not call and (call.position_key is not None or mine == theirs):
                 return other.call_key
         return None
 

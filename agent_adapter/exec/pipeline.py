@@ -43,7 +43,8 @@ async def run_call(call: Call) -> Any:
     spec, ctx, plan = call.spec, call.ctx, call.plan
     if call.values is None:
         await stages.prepare(call, call.given)
-    if call.asked or plan.looks_up or ctx.attempt > 1 or ctx.reexecutes:
+    looks_up = plan.looks_up or ctx.attempt > 1 or ctx.reexecutes
+    if call.asked or looks_up or call.position_key is not None:
         found = await replay.find(call)
         if found is not None:
             return _replayed(call, found)
@@ -94,6 +95,7 @@ async def _begin(call: Call) -> Recorded | None:
         begun = await record.begin(call)
     if begun.state == "started":
         call.call_key, call.n = begun.call_key, begun.n
+        call.entry = call.ctx.attempt if begun.entry == 1 and not call.matched else None
         call.ctx.idempotency_key = begun.call_key
         runtime.in_flight.enter(begun.call_key)
         return None

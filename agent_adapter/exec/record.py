@@ -21,13 +21,14 @@ from agent_adapter.core.types import ApprovalDecision
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.in_flight import InFlightCalls
 from agent_adapter.exec.run import NOT_THE_AUTHORS
+from agent_adapter.exec.scope import WAITS
 from agent_adapter.store import approvals
 from agent_adapter.store.base import Operation, Transaction
 from agent_adapter.store.calls import begin_call, end_call, late_outcome
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
 from agent_adapter.store.recording import EndCall, RecordCall
 
-Ending = Literal["ok", "no-effect", "unknown", "aborted", "failed"]
+Ending = Literal["ok", "no-effect", "unknown", "aborted", "failed", "suspended"]
 
 
 async def begin(call: Call) -> Begun:
@@ -96,6 +97,8 @@ def ending_of(call: Call, error: BaseException | None) -> Ending:
         return "aborted"
     if call.spec.effects != "write":
         return "failed"
+    if call.waits is not None and isinstance(error, WAITS):
+        return "suspended"  # a call inside it waits: it goes on when that has ended
     if not isinstance(error, ToolError) or isinstance(error, NOT_THE_AUTHORS):
         return "unknown"
     return "no-effect" if error.raised_in is None else "unknown"
@@ -163,6 +166,7 @@ class FlatRead:
         "_given",
         "_ids",
         "_in_flight",
+        "_keys",
         "_names",
         "_spec",
         "_tag",
@@ -175,7 +179,8 @@ class FlatRead:
         self._spec = call.spec
         self._given = dict(call.given)
         self._values = call.values or {}
-        self._names = (call.call_key, ctx.run_id, ctx.thread_id, ctx.principal, ctx.tenant)
+        self._names = (call.call_key, call.run_id, ctx.thread_id, ctx.principal, ctx.tenant)
+        self._keys = (call.position_key, call.conversation, call.asker(), call.run_name)
         parent = call.parent.key() if call.parent is not None else None
         self._ids = (ctx.call_id, ctx.attempt, call.n, call.cost, parent)
         self._tag = tag
@@ -205,8 +210,13 @@ class FlatRead:
     def _intent(self, arguments: bytes) -> Intent:
         call_key, run_id, thread_id, principal, tenant = self._names
         call_id, attempt, n, cost, parent = self._ids
+        place, conversation, asker, run_name = self._keys
         return Intent(
-            run_id=run_id or "",
+            run_id=run_id,
+            place=place,
+            conversation=conversation,
+            asker=asker,
+            run_name=run_name,
             tool=self._spec.name,
             digest=digest(self._given),
             effects=self._spec.effects,
@@ -255,7 +265,7 @@ def post_shared(call: Call, tag: str, data: bytes) -> None:
 
 
 def _held(in_flight: InFlightCalls, intent: Intent) -> int:
-    return in_flight.held(intent.run_id, intent.tool, intent.digest)
+    return in_flight.held(intent.where, intent.tool, intent.digest)
 
 
 def late(call: Call) -> Any:

@@ -21,9 +21,10 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.call import Call
+from agent_adapter.exec.scope import sub_run_id
 from agent_adapter.store import ledger, taint
 from agent_adapter.store.base import Operation, Row, Transaction
-from agent_adapter.store.identity import issue_again, look_up
+from agent_adapter.store.identity import entries, issue_again, look_up
 from agent_adapter.store.intents import Begun, Intent
 
 _ERRORS: dict[str, type[AgentAdapterError]] = {
@@ -46,12 +47,13 @@ async def find(call: Call) -> Recorded | None:
     if call.call_key is not None:
         return None  # its gate has looked already
     ctx, runtime = call.ctx, call.runtime
-    if ctx.reexecutes and call.spec.effects != "write":
+    again = ctx.attempt > 1 or ctx.reexecutes or call.position_key is not None
+    if again and call.spec.effects != "write":
         # It has no row yet, but it may be under way.
         twin = runtime.in_flight.twin(call)
         if twin is not None:
             await runtime.in_flight.ended(twin)
-    if ctx.attempt > 1 or ctx.reexecutes:
+    if again:
         begun, labels = await runtime.store.write(_look_up(call, issue_again))
     else:
         begun, labels = await runtime.store.read(_look_up(call, look_up))
@@ -88,16 +90,24 @@ def _look_up(
     return op
 
 
-async def name(call: Call) -> None:
-    """Give a read that starts a run of its own the identity that the run is named after."""
-    store = call.runtime.store
-    # Reads are recorded in the background: without the flush the ordinal would not count them,
-    # and the next attempt would name another run.
-    await store.flush()
-    intent = call.intent()
-    begun = await store.read(lambda tx: look_up(tx, intent))
+async def enter(call: Call) -> None:
+    """Name the run of the calls that this one's tool makes, and count how often it was entered.
+
+    A tool that is entered again makes its calls again: those that ended before are handed out.
+    """
+    store, position = call.runtime.store, call.position_key
     if call.call_key is None:
-        call.runtime.in_flight.claim(call, begun.n)
+        # Reads are recorded in the background: without the flush the ordinal would not count
+        # them, and the next attempt would name another run.
+        await store.flush()
+        intent = call.intent()
+        begun = await store.read(lambda tx: look_up(tx, intent))
+        if call.call_key is None:
+            call.runtime.in_flight.claim(call, begun.n if position is None else begun.n or 1)
+    if call.entry is None:
+        sub_run = sub_run_id(call.key())
+        before = await store.read(lambda tx: entries(tx, sub_run))
+        call.count_entry(before)
 
 
 async def renew(call: Call) -> None:

@@ -96,6 +96,8 @@ async def _retried(call: Call, policy: RetryPolicy, late: Late | None) -> Any:
     async for attempt in attempts:
         with attempt:
             call.ctx.try_number = attempt.retry_state.attempt_number
+            if call.ctx.try_number > 1 and call.entry is not None:
+                call.entry += 1  # its own calls come again
             return await _once(call, late)
     raise AssertionError("tenacity either returns or raises")
 

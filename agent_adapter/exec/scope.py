@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.core.errors import AgentAdapterError, ApprovalPending, ToolInDoubt
+from agent_adapter.core.errors import AgentAdapterError, ApprovalPending, ToolInDoubt, ToolInFlight
 from agent_adapter.core.ports import PreparedCall
 from agent_adapter.core.types import RunLimits
 from agent_adapter.store.base import Operation, Store
@@ -70,6 +70,15 @@ class RunScope:
             native = {"native_run_id": ctx.run_id, "native_thread_id": ctx.thread_id}
             ctx.extras.update(native)
             ctx.run_id = ctx.thread_id = None
+            ctx.forget_identity()
+        found = ctx.found_identity
+        if found is not None and found.run is None:
+            ctx.identity = replace(
+                found,
+                run=self.run_id,
+                conversation=found.conversation or self.thread_id,
+                attempt=max(found.attempt, self.attempt),
+            )
         if ctx.run_id is None:
             ctx.run_id = self.run_id
             ctx.attempt = max(ctx.attempt, self.attempt)
@@ -88,6 +97,10 @@ def current_run_scope() -> RunScope | None:
     """The innermost run scope."""
     around = current_scope.get()
     return around.run_scope() if around is not None else None
+
+
+WAITS = (ApprovalPending, ToolInFlight, ToolInDoubt)
+"""Errors of a call that waits for a person or for another call: whoever made it may go on later."""
 
 
 def notice(error: BaseException) -> None:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_adapter.core.errors import RunLimitExceeded, ToolArgsIncomplete, ToolDefinitionError
+from agent_adapter.core.errors import (
+    RunLimitExceeded,
+    RunUnknown,
+    ToolArgsIncomplete,
+    ToolDefinitionError,
+)
 from agent_adapter.core.types import RunLimits, checked_cost
 from agent_adapter.exec import hooks
 from agent_adapter.exec.approval.confirm import confirm_reason
@@ -46,10 +51,15 @@ async def prepare(
 
 async def _admit(call: Call, allowed: RunLimits) -> None:
     """Raise `RunLimitExceeded` for a limit that is passed already; `begin_call` reserves later."""
+    if not call.run_is_known:
+        raise RunUnknown(
+            f"{call.spec.name}: RunLimits are kept per run, and no run is known here; "
+            "surround the call with `async with executor.run_scope(run_id):`"
+        )
     over: str | None = None
     if allowed.max_depth is not None and call.depth > allowed.max_depth:
         over = "max_depth"
-    elif call.ctx.attempt == 1 and not call.ctx.reexecutes:
+    elif call.ctx.attempt == 1 and not call.ctx.reexecutes and call.position_key is None:
         root, tool = call.root_run_id, call.spec.name
         over = await call.runtime.store.read(
             lambda tx: limits.exceeded(tx, root, tool, 0.0, allowed)

@@ -139,7 +139,7 @@ if TYPE_CHECKING:
         Arbiter as Arbiter,
         Decision as Decision,
         Deny as Deny,
-        Identity as Identity,
+        Registration as Registration,
         RuleBasedArbiter as RuleBasedArbiter,
     )
     from agent_adapter.network.hub.audit import (

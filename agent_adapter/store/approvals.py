@@ -7,6 +7,7 @@ pending ──approve──▶ approved ──take──▶ taken
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ def as_of(tx: Transaction, row: Row) -> Row:
 
 def file(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: str) -> Row | Refusal:
     """The open record of this call, or its sticking denial, or a new record under `new_id`."""
-    known = _same_call(tx, request) or _denied_before(tx, request)
+    known = _same_call(tx, request) or _denied_before(tx, request) or _follows(tx, request)
     if known is not None:
         return known
     refused = _cannot_ask(tx, request, terms)
@@ -267,6 +268,42 @@ def _denied_before(tx: Transaction, request: ApprovalRequest) -> Row | None:
     return rows[0] if rows else None
 
 
+def _follows(tx: Transaction, request: ApprovalRequest) -> Row | None:
+    """An earlier record that this call may use.
+
+    Where a framework cannot pause, the model asks again under a new position. Its call takes the
+    oldest approval of the conversation that no call has used; where not even the conversation is
+    known, the open record stands for every equal call, and only `resume` uses it.
+    """
+    same: Row = {"tool": request.tool, "digest": request.digest, "tenant": request.tenant}
+    same |= {"fingerprint": request.fingerprint, "principal": request.principal}
+    same |= {"asker": request.asker}
+    if not request.run_is_known and request.conversation is None:
+        rows = tx.select("approvals", same | {"run_known": 0}, order_by="created_at")
+        open_rows = [row for row in rows if expire(tx, row)["state"] in ("pending", "approved")]
+        return open_rows[0] if open_rows else None
+    if request.conversation is None:
+        return None
+    unused = same | {"conversation": request.conversation, "state": "approved"}
+    for row in tx.select("approvals", unused, order_by="created_at"):
+        if row["call_key"] == row["asked_key"] and _may_adopt(tx, row, request):
+            tx.update("approvals", {"id": row["id"]}, {"call_key": request.call_key})
+            facts = {"approval": row["id"], "asked": row["asked_key"]}
+            ledger.append(tx, request.run_id, "approval-adopted", request.call_key, facts)
+            return row | {"call_key": request.call_key}
+    return None
+
+
+def _may_adopt(tx: Transaction, row: Row, request: ApprovalRequest) -> bool:
+    """Whether the record is usable still, was shown no less than this call, and its call waits."""
+    if expire(tx, row)["state"] != "approved":
+        return False
+    maker = tx.get("calls", row["asked_key"])
+    if maker is not None and maker["ending"] not in ("suspended", "aborted"):
+        return False
+    return set(json.loads(row["request"]).get("earlier", ())).issuperset(request.earlier)
+
+
 def _cannot_ask(tx: Transaction, request: ApprovalRequest, terms: Terms) -> Refusal | None:
     if terms.by_others and request.requester is None:
         return Refusal(reason="a quorum needs to know whose run this is, and nobody is named")
@@ -274,10 +311,10 @@ def _cannot_ask(tx: Transaction, request: ApprovalRequest, terms: Terms) -> Refu
     open_in_run = {"run_id": request.run_id} | waiting
     if tx.count("approvals", open_in_run) >= terms.per_run:
         return Refusal(reason=f"{terms.per_run} approvals of this run already wait for a person")
-    if request.principal is not None:
-        theirs = {"principal": request.principal} | waiting
-        if tx.count("approvals", theirs) >= terms.per_principal:
-            return Refusal(reason=f"{terms.per_principal} approvals of {request.principal} wait")
+    theirs = {"principal": request.principal} | waiting
+    if tx.count("approvals", theirs) >= terms.per_principal:
+        whose = request.principal or "callers without a principal"
+        return Refusal(reason=f"{terms.per_principal} approvals of {whose} wait")
     return None
 
 
@@ -299,10 +336,13 @@ def _new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id:
         "use_within": terms.use_within,
         "by_others": terms.by_others,
         "signed": terms.signed,
+        "root_run_id": request.root_run_id,
+        "place": request.place,
+        "limits": None if request.limits is None else dataclasses.asdict(request.limits),
     }
     fields = (
         "tenant call_key run_id thread_id tool principal requester fingerprint binding digest"
-        " payload"
+        " payload conversation asker"
     )
     row: Row = {name: getattr(request, name) for name in fields.split()}
     empty = dict.fromkeys(
@@ -310,6 +350,7 @@ def _new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id:
     )
     row |= empty | {"id": new_id, "state": "pending", "created_at": tx.now}
     row |= {"decide_by": tx.now + terms.decide_within, "votes_needed": terms.votes}
+    row |= {"asked_key": request.call_key, "run_known": int(request.run_is_known)}
     row["payload"] = request.payload.decode()
     row["request"] = json.dumps(seen, separators=(",", ":"))
     return row

@@ -45,7 +45,7 @@ def begin_call(
         n = intent.n or last + 1
         call_key = key_of(intent, n)
         if call_key in intent.accepted:
-            # A repeat that a person agreed to takes the place of the unclear write it repeats.
+            # A once-key has one row: the repeat that a person agreed to takes it over.
             row = tx.get("calls", call_key)
     short = _take_and_reserve(tx, intent, call_key, consume, reserve)
     if short is not None:
@@ -53,7 +53,7 @@ def begin_call(
     for accepted in intent.accepted:
         tx.update("calls", {"call_key": accepted}, {"last_attempt": intent.attempt})
     _write_intent(tx, intent, call_key, n, row)
-    return Begun(state="started", call_key=call_key, n=n)
+    return Begun(state="started", call_key=call_key, n=n, entry=1 if row is None else 2)
 
 
 def end_call(tx: Transaction, outcome: Outcome) -> bool:
@@ -69,7 +69,7 @@ def end_call(tx: Transaction, outcome: Outcome) -> bool:
     ledger.append(tx, outcome.run_id, "outcome", outcome.call_key, facts)
     if not outcome.reserved:
         return True
-    if outcome.ending == "aborted":
+    if outcome.ending in ("aborted", "suspended"):
         limits.release(tx, outcome.call_key)
     else:
         limits.settle(tx, outcome.call_key)
@@ -137,6 +137,7 @@ def _write_intent(tx: Transaction, intent: Intent, call_key: str, n: int, row: R
         again = dict.fromkeys(("ending", "finished_at", "error_kind", "error_text", "result"))
         again |= {"state": "open", "owner_id": tx.owner_id, "run_id": intent.run_id}
         again |= {"last_attempt": intent.attempt, "call_id": intent.call_id}
+        again |= {"place": intent.place or row["place"]}
         tx.update("calls", {"call_key": call_key}, again)
     ledger.append(tx, intent.run_id, "intent", call_key, facts)
 
@@ -169,13 +170,26 @@ def _new_row(tx: Transaction, intent: Intent, call_key: str, n: int) -> Row:
         "cost": intent.cost,
         "once_key": intent.once_key,
         "record_id": (intent.approval or {}).get("id"),
+        "place": intent.place,
+        "conversation": intent.conversation,
+        "asker": intent.asker,
+        "replaces": _replaced(tx, intent),
     }
+
+
+def _replaced(tx: Transaction, intent: Intent) -> str | None:
+    """The unclear call of the same run that a person agreed to repeat by this one."""
+    rows = [row for key in sorted(intent.accepted) if (row := tx.get("calls", key)) is not None]
+    same = (intent.run_id, intent.tool, intent.digest)
+    equal = [row for row in rows if (row["run_id"], row["tool"], row["digest"]) == same]
+    return min(equal, key=lambda row: row["n"])["call_key"] if equal else None
 
 
 def _intent_facts(tx: Transaction, intent: Intent, call_key: str) -> dict[str, Any]:
     optional = {
         "principal": intent.principal,
         "tenant": intent.tenant,
+        "run_name": intent.run_name,
         "parent": intent.parent_call_key,
         "approval": intent.approval,
         "cost": intent.cost,

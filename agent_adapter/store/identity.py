@@ -1,44 +1,25 @@
 """Tells whether a call is new or was begun before.
 
-A call has one identity from its first attempt on: `call_key`, a hash of the run, the tool, the
-digest of the arguments as given, and `n`, its ordinal among equal calls of the run.
+A call has one identity from its first attempt on: `call_key`, made of the run, the place in it
+where the model asked, the tool and the digest of the arguments as they were given. Where the
+framework gives no place, `n` stands for it: the ordinal among equal calls of the run.
 """
 
 from __future__ import annotations
 
-import hashlib
-
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.intents import Begun, Found, Intent
+from agent_adapter.store.keys import call_key_of, once_key_of
 
-__all__ = [
-    "call_key_of",
-    "found_as",
-    "in_the_way",
-    "issue_again",
-    "key_of",
-    "last_n",
-    "look_up",
-    "mark_issued",
-    "match",
-    "once_key_of",
-]
+DOUBT_SECONDS = 600.0
+"""How long a write with unknown outcome is asked about in other runs of the same asker."""
 
 _NOT_AN_END = ("cancelled", "approval-pending", "tool-in-flight", "tool-busy")
 """Errors after which a repeatable call is run again, instead of being answered with them."""
 
-
-def call_key_of(run_id: str, tool: str, digest: str, n: int) -> str:
-    """The identity of the nth call of `tool` with these arguments in a run."""
-    text = "\x00".join((run_id, tool, digest, str(n)))
-    return "call_" + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:40]
-
-
-def once_key_of(tenant: str, tool: str, once_key: str) -> str:
-    """The identity of a write that happens once over all runs."""
-    text = "\x00".join(("once", tenant, tool, once_key))
-    return "call_" + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:40]
+_LEFT_NOTHING = ("aborted", "no-effect", "suspended")
+"""Endings of writes that a run may go another way after, without asking."""
 
 
 def look_up(tx: Transaction, intent: Intent) -> Begun:
@@ -73,18 +54,67 @@ def _identified(tx: Transaction, intent: Intent) -> Row | None:
     if intent.once_key is not None or intent.call_key is not None:
         row = tx.get("calls", key_of(intent, intent.n or 1))
         return row if row is not None and row["tenant"] == intent.tenant else None
-    same: Row = {"run_id": intent.run_id, "tool": intent.tool, "digest": intent.digest}
-    same |= {"tenant": intent.tenant, "principal": intent.principal}
+    if intent.place is not None:
+        row = _newest(tx, {"place": intent.place} | _alike(intent))
+        if row is not None:
+            return row
     if intent.attempt > 1:
-        issued = same | {"last_attempt <": intent.attempt}
-        return _by_native_id(tx, intent, issued) or _first(tx, issued)
-    if intent.reexecutes:
-        return _by_native_id(tx, intent, same)
-    return None
+        return _unissued(tx, intent)
+    if intent.place is None and intent.reexecutes and intent.call_id is not None:
+        same = _alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
+        return _first(tx, same | {"call_id": intent.call_id})
+    return _suspended(tx, intent)
 
 
-def _by_native_id(tx: Transaction, intent: Intent, where: Row) -> Row | None:
-    return _first(tx, where | {"call_id": intent.call_id}) if intent.call_id is not None else None
+def _alike(intent: Intent) -> Row:
+    """The same tool with the same arguments for the same tenant."""
+    return {"tool": intent.tool, "digest": intent.digest, "tenant": intent.tenant}
+
+
+def _unissued(tx: Transaction, intent: Intent) -> Row | None:
+    """The first equal call of the run that this attempt has not issued yet.
+
+    One that was aborted had no effect: it answers only if no other is left.
+    """
+    same = _alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
+    left = same | {"last_attempt <": intent.attempt}
+    row = None
+    if intent.call_id is not None:
+        row = _first(tx, left | {"call_id": intent.call_id, "ending !=": "aborted"})
+    row = row or _first(tx, left | {"state": "open"}) or _first(tx, left | {"ending !=": "aborted"})
+    return _last_repeat(tx, row) if row is not None else _first(tx, left)
+
+
+def _last_repeat(tx: Transaction, row: Row) -> Row:
+    """The repeat that a person agreed to in place of an unclear call, where one stands."""
+    where = {"run_id": row["run_id"], "replaces": row["call_key"]}
+    repeats = tx.select("calls", where | _same_tool(row), order_by="n")
+    standing = [repeat for repeat in repeats if repeat["ending"] != "aborted"]
+    return standing[-1] if standing else row
+
+
+def _same_tool(row: Row) -> Row:
+    return {"tool": row["tool"], "digest": row["digest"]}
+
+
+def _newest(tx: Transaction, where: Row) -> Row | None:
+    """The latest of equal calls at one place; an aborted one only if there is no other."""
+    rows = tx.select("calls", where, order_by="n", descending=True)
+    standing = (row for row in rows if row["ending"] != "aborted")
+    return next(standing, rows[0] if rows else None)
+
+
+def _suspended(tx: Transaction, intent: Intent) -> Row | None:
+    """An equal call of the conversation that was left while a call inside it waits.
+
+    A model that cannot be paused asks again in a new message: the call goes on where it stood.
+    """
+    if intent.conversation is None or intent.effects != "write":
+        return None
+    same = _alike(intent) | {"ending": "suspended", "asker": intent.asker}
+    same |= {"principal": intent.principal, "conversation": intent.conversation}
+    rows = tx.select("calls", same, order_by="started_at", limit=1)
+    return rows[0] if rows else None
 
 
 def _first(tx: Transaction, where: Row) -> Row | None:
@@ -104,13 +134,18 @@ def found_as(tx: Transaction, row: Row) -> Found:
     if row["ending"] == "unknown":
         return "unknown"
     left = row["ending"] == "failed" and row["error_kind"] in _NOT_AN_END
-    return "again" if left or row["ending"] == "aborted" else "recorded"
+    return "again" if left or row["ending"] in ("aborted", "suspended") else "recorded"
 
 
 def mark_issued(tx: Transaction, row: Row, intent: Intent) -> None:
-    """Remember that this attempt has issued the earlier call."""
+    """Remember that this attempt has issued the earlier call, and where."""
     if row["last_attempt"] < intent.attempt:
-        tx.update("calls", {"call_key": row["call_key"]}, {"last_attempt": intent.attempt})
+        issued: Row = {"last_attempt": intent.attempt}
+        if intent.place is not None:
+            issued["place"] = intent.place  # when this attempt is resumed, it comes again there
+        # A repeat answers for the call that it replaces, too.
+        answered = [key for key in (row["call_key"], row["replaces"]) if key is not None]
+        tx.update("calls", {"call_key in": answered}, issued)
         facts = {"attempt": intent.attempt}
         ledger.append(tx, row["run_id"], "issued-again", row["call_key"], facts)
 
@@ -119,20 +154,45 @@ def in_the_way(tx: Transaction, intent: Intent, last: int) -> Begun | None:
     """Earlier writes that a person must see before this one; `last` counts those like it."""
     if intent.effects != "write":
         return None
-    return (_repeats(tx, intent) if last else None) or _diverges(tx, intent)
+    return _repeats(tx, intent, last) or _displaces(tx, intent) or _diverges(tx, intent)
 
 
-def _repeats(tx: Transaction, intent: Intent) -> Begun | None:
-    """Earlier writes of the same tool and arguments in the run with unknown outcome."""
-    same = {"run_id": intent.run_id, "tool": intent.tool, "digest": intent.digest}
-    rows = tx.select("calls", same | {"ending": "unknown"}, limit=20)
-    rows += [
-        row
-        for row in tx.select("calls", same | {"state": "open"}, limit=20)
-        if not tx.is_live(row["owner_id"])
-    ]
+def _repeats(tx: Transaction, intent: Intent, last: int) -> Begun | None:
+    """Earlier writes of the same tool and arguments with unknown outcome.
+
+    Those of the run count for ever, those of the same asker in other runs for ten minutes.
+    """
+    rows: list[Row] = []
+    if last or intent.place is not None:
+        rows = _unclear(tx, {"run_id": intent.run_id} | _alike(intent))
+    if intent.asker:
+        theirs = {"asker": intent.asker} | _alike(intent)
+        recent = _unclear(tx, theirs | {"started_at >=": tx.now - DOUBT_SECONDS})
+        known = {row["call_key"] for row in rows}
+        rows += [row for row in recent if row["call_key"] not in known]
     unclear = tuple(row for row in rows if row["call_key"] not in intent.accepted)
     return Begun(state="repeats", rows=unclear) if unclear else None
+
+
+def _unclear(tx: Transaction, where: Row) -> list[Row]:
+    rows = tx.select("calls", where | {"ending": "unknown"}, limit=20)
+    begun = tx.select("calls", where | {"state": "open", "ending": None}, limit=20)
+    return rows + [row for row in begun if not tx.is_live(row["owner_id"])]
+
+
+def _displaces(tx: Transaction, intent: Intent) -> Begun | None:
+    """Writes at the same place with other arguments: the node has gone another way."""
+    if intent.place is None:
+        return None
+    rows = tx.select("calls", {"place": intent.place, "effects": "write"}, limit=20)
+    others = tuple(
+        row
+        for row in rows
+        if (row["tool"], row["digest"]) != (intent.tool, intent.digest)
+        and row["ending"] not in _LEFT_NOTHING
+        and row["call_key"] not in intent.accepted
+    )
+    return Begun(state="diverges", rows=others) if others else None
 
 
 def _diverges(tx: Transaction, intent: Intent) -> Begun | None:
@@ -144,16 +204,20 @@ def _diverges(tx: Transaction, intent: Intent) -> Begun | None:
     missing = tuple(
         row
         for row in rows
-        if row["ending"] not in ("aborted", "no-effect") and row["call_key"] not in intent.accepted
+        if row["ending"] not in _LEFT_NOTHING and row["call_key"] not in intent.accepted
     )
     return Begun(state="diverges", rows=missing) if missing else None
 
 
 def last_n(tx: Transaction, intent: Intent) -> int:
-    """How many such calls the run has begun; 0 where a key of its own makes the call unique."""
+    """How many such calls there are at the place, or in the run where none is known.
+
+    0 where a key of its own makes the call unique.
+    """
     if intent.once_key is not None:
         return 0
-    same = {"run_id": intent.run_id, "tool": intent.tool, "digest": intent.digest}
+    where: Row = {"place": intent.place} if intent.place is not None else {"run_id": intent.run_id}
+    same = where | {"tool": intent.tool, "digest": intent.digest}
     rows = tx.select("calls", same, order_by="n", descending=True, limit=1)
     return rows[0]["n"] if rows else 0
 
@@ -162,4 +226,12 @@ def key_of(intent: Intent, n: int) -> str:
     """The identity under which the intent is written as the nth such call."""
     if intent.once_key is not None:
         return once_key_of(intent.tenant, intent.tool, intent.once_key)
-    return intent.call_key or call_key_of(intent.run_id, intent.tool, intent.digest, n)
+    return intent.call_key or call_key_of(intent.where, intent.tool, intent.digest, n)
+
+
+def entries(tx: Transaction, sub_run: str) -> int:
+    """How often the call that started this sub-run was entered, as its inner calls tell."""
+    rows = tx.select(
+        "calls", {"run_id": sub_run}, order_by="last_attempt", descending=True, limit=1
+    )
+    return rows[0]["last_attempt"] if rows else 0

@@ -23,6 +23,9 @@ Found = Literal["recorded", "running", "in-flight", "in-doubt", "unknown", "agai
 class Intent:
     """One call about to begin; `arguments` is the JSON that the ledger keeps.
 
+    `place` is the key of the position in the run where the model asked; `None` where calls are told
+    apart by arrival. `conversation` is the key of the dialogue, `asker` of whoever makes the call;
+    `run_name` is the run's own name where `run_id` is a key.
     `call_key` and `n` are set where the identity is already bound (an approved record, a call that
     has sub-runs). `accepted` are the keys of earlier writes that a person agreed to add to.
     `approval` are facts for the ledger: who approved, when, in which record. `fence` runs in the
@@ -37,6 +40,10 @@ class Intent:
     arguments: bytes
     call_key: str | None = None
     n: int | None = None
+    place: str | None = None
+    conversation: str | None = None
+    asker: str = ""
+    run_name: str | None = None
     tenant: str = ""
     thread_id: str | None = None
     principal: str | None = None
@@ -50,6 +57,11 @@ class Intent:
     accepted: frozenset[str] = frozenset()
     approval: dict[str, Any] | None = None
     fence: Operation[str | None] | None = None
+
+    @property
+    def where(self) -> str:
+        """What equal calls are counted in: the place, else the run."""
+        return self.run_id if self.place is None else self.place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +78,7 @@ class Begun:
 
     `state`: `started` (the intent is written), a `Found` about the earlier call in `row`,
     `repeats` (writes in `rows` are unclear), `diverges` (writes in `rows` were not issued again),
+    `entry` counts how often the call was entered, this time included;
     `refused` (the approval could not be taken), `limit`, `stopped` or `stale`; `reason` says more.
     """
 
@@ -75,6 +88,7 @@ class Begun:
     )
     call_key: str = ""
     n: int = 0
+    entry: int = 1
     row: Row | None = None
     rows: tuple[Row, ...] = ()
     reason: str = ""
@@ -90,7 +104,7 @@ class Outcome:
 
     call_key: str
     run_id: str
-    ending: Literal["ok", "no-effect", "unknown", "aborted", "failed"]
+    ending: Literal["ok", "no-effect", "unknown", "aborted", "failed", "suspended"]
     tag: str = ""
     result: bytes | None = None
     error_kind: str | None = None

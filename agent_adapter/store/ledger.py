@@ -121,6 +121,7 @@ def _begun(tx: Transaction, run_id: str, facts: Mapping[str, Any]) -> Row:
     head = tx.memo.get(run_id) or _head(tx, run_id)
     if head["seq"] == 0 and not run_id.startswith(LABELS):
         whose = {"principal": facts.get("principal"), "tenant": facts.get("tenant") or ""}
+        whose["name"] = facts.get("run_name") or run_id
         tx.insert("runs", {"run_id": run_id, "started_at": tx.now} | whose)
     return head
 

@@ -48,6 +48,7 @@ CALLS = Table(
         "call_key tenant run_id tool digest n:int thread_id principal attempt:int last_attempt:int"
         " call_id parent_call_key effects fingerprint state ending error_kind error_text owner_id"
         " started_at:real finished_at:real arguments result cost:real once_key record_id"
+        " place conversation asker replaces"
     ),
     key=("call_key",),
     indexes=(
@@ -58,11 +59,16 @@ CALLS = Table(
         ("ending", "finished_at"),
         ("once_key",),
         ("tool", "started_at"),
+        ("place",),
+        ("asker", "tool", "digest", "ending"),
     ),
 )
 """One row per call that began. `state` is `open` or `done`; `ending` is `ok`, `no-effect`,
-`unknown`, `aborted` or `failed` (a read or idempotent call that raised); `arguments` and `result`
-name rows of `payloads`; `last_attempt` is the latest attempt that issued the call."""
+`unknown`, `aborted`, `suspended` (a call inside it waits, for a person for instance) or `failed` (a
+read or idempotent call that raised); `arguments` and `result` name rows of `payloads`;
+`last_attempt` is the latest attempt that issued the call. `place` is the key of its position in the
+run, `conversation` and `asker` the keys of the dialogue and of whoever makes it; `replaces` is the
+unclear call that a person agreed to repeat by it."""
 
 APPROVALS = Table(
     "approvals",
@@ -70,6 +76,7 @@ APPROVALS = Table(
         "id tenant state call_key run_id thread_id tool principal requester fingerprint binding"
         " digest request payload edited reviewer reason created_at:real decide_by:real"
         " decided_at:real use_by:real taken_at:real votes_needed:int signature"
+        " conversation asker run_known:int asked_key"
     ),
     key=("id",),
     indexes=(
@@ -78,11 +85,13 @@ APPROVALS = Table(
         ("run_id", "tool", "digest"),
         ("run_id", "state"),
         ("principal", "state"),
+        ("asker", "state"),
         ("created_at",),
     ),
 )
 """One row per question put to a person. `state` is `pending`, `approved`, `denied`, `taken` or
-`expired`; `request` is the JSON that reviewers see, `payload` and `edited` the bound arguments."""
+`expired`; `request` is the JSON that reviewers see, `payload` and `edited` the bound arguments.
+`asked_key` is the call that was asked about, `call_key` the one that may take the approval."""
 
 VOTES = Table(
     "votes",
@@ -114,13 +123,13 @@ RUNS = Table(
     "runs",
     _columns(
         "run_id tenant principal root_run_id parent_call_key depth:int started_at:real"
-        " cancelled:int"
+        " cancelled:int name conversation"
     ),
     key=("run_id",),
     indexes=(("started_at",),),
 )
 """One row per run, written with the first entry of its chain; who it acts for where that is
-known by then."""
+known by then. `name` is the run as its framework names it, `run_id` its key over all tenants."""
 
 USAGE = Table(
     "usage",

@@ -69,7 +69,7 @@ async def test_a_held_call_says_where_and_until_when(store: Any, clock: Any) -> 
     desk = Desk(store)
     with pytest.raises(ApprovalPending, match="approval required: apr_") as caught:
         await desk.charge()
-    assert caught.value.expires_at == clock.now + 3600 and desk.till.ran == []
+    assert caught.value.expires_at == clock.now + 72 * 3600 and desk.till.ran == []
 
 
 async def test_a_held_call_is_asked_about_once(store: Any) -> None:
@@ -219,7 +219,7 @@ async def test_an_undecided_record_expires(store: Any, clock: Any) -> None:
     """After an hour it cannot be approved, and the call asks anew."""
     desk = Desk(store)
     id = await desk.held()
-    clock.pass_(3601)
+    clock.pass_(72 * 3600 + 1)
     with pytest.raises(AgentAdapterError, match="already expired; nothing was changed"):
         await desk.inbox.approve(id, reviewer="ann")
     assert await desk.held() != id
@@ -229,7 +229,7 @@ async def test_an_unused_approval_expires(store: Any, clock: Any) -> None:
     """After ten minutes it does not count."""
     desk = Desk(store)
     id = await desk.approved()
-    clock.pass_(601)
+    clock.pass_(24 * 3600 + 1)
     assert (await desk.inbox.get(id)).state == "expired"
     with pytest.raises(ApprovalExpired):
         await desk.executor.resume(id)
@@ -240,9 +240,9 @@ async def test_the_last_moment_counts(store: Any, clock: Any) -> None:
     """Both limits are inclusive."""
     desk = Desk(store)
     id = await desk.held()
-    clock.pass_(3600)
+    clock.pass_(72 * 3600)
     await desk.inbox.approve(id, reviewer="ann")
-    clock.pass_(600)
+    clock.pass_(24 * 3600)
     assert await desk.charge() == "charged"
 
 
@@ -258,7 +258,7 @@ async def test_time_that_passes_between_check_and_use_counts(memory: Any, clock:
     original = desk.executor.runtime.in_flight.settle_lost
 
     async def late() -> None:
-        clock.pass_(601)
+        clock.pass_(24 * 3600 + 1)
         await original()
 
     desk.executor.runtime.in_flight.settle_lost = late  # type: ignore[method-assign]
@@ -423,7 +423,7 @@ async def test_resume_of_other_states(store: Any, clock: Any) -> None:
     id = await desk.held()
     with pytest.raises(ApprovalPending, match=id):
         await desk.executor.resume(id)
-    clock.pass_(3601)
+    clock.pass_(72 * 3600 + 1)
     with pytest.raises(ApprovalExpired, match=id):
         await desk.executor.resume(id)
     denied = await desk.held("run_2")

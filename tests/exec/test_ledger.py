@@ -20,6 +20,7 @@ from agent_adapter.exec import ledger
 from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store import ledger as chain
+from agent_adapter.store.keys import run_key
 from tests.exec.shop import ARGS, Till, another_process, in_run, kinds, rows
 from tests.exec.test_exactly_once import left_open
 
@@ -340,7 +341,7 @@ async def test_a30_identifiers_are_never_sql(store: Any, text: str) -> None:
     known: Any = {"call_id": text, "principal": text, "tenant": text, "thread_id": text}
     await executor.run_spec(till.spec, ARGS, in_run(text, **known))
     await executor.run_spec(till.spec, ARGS, in_run(text, attempt=2, **known))
-    assert len(till.ran) == 1 and len(await rows(store, run_id=text)) == 1
+    assert len(till.ran) == 1 and len(await rows(store, run_id=run_key(text, text))) == 1
     with pytest.raises(ToolFailed):
         await executor.run_spec(Till(ValueError()).spec, ARGS, in_run("z", tenant="y"))
     assert await ledger.in_doubt(store, text) == [] and (await ledger.verify(store)).ok

@@ -13,7 +13,7 @@ from agent_adapter.network.channels.metadata import (
     Participant,
     ParticipantRole,
 )
-from agent_adapter.network.hub.admission import Identity
+from agent_adapter.network.hub.admission import Registration
 from agent_adapter.network.identity import Passport
 from agent_adapter.network.rules import Rule
 
@@ -49,6 +49,6 @@ def said(sender: str, text: str = "hello", event: str = EV_TEXT, **fields: Any) 
     return Envelope("ch", sender, audience, event, data, **fields)
 
 
-def identity(name: str, rule: Rule | None = None) -> Identity:
+def identity(name: str, rule: Rule | None = None) -> Registration:
     """A registered participant whose id is its name in small letters."""
-    return Identity(Passport(name=name, agent_id=name.lower()), rule=rule or Rule())
+    return Registration(Passport(name=name, agent_id=name.lower()), rule=rule or Rule())

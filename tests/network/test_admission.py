@@ -19,7 +19,7 @@ from agent_adapter.network.hub.admission import (
     Admission,
     Decision,
     Deny,
-    Identity,
+    Registration,
 )
 from agent_adapter.network.rules import InboxBlock, RateBlock
 from tests.network._channels import identity, said
@@ -151,7 +151,7 @@ def test_own_arbiter_is_asked() -> None:
     """An arbiter of the program's own decides, and its reason is what the caller reads."""
 
     class Closed(RuleBasedArbiter):
-        def authorize_register(self, newcomer: Identity) -> Decision:
+        def authorize_register(self, newcomer: Registration) -> Decision:
             return Deny(f"no place for {newcomer.name}")
 
     with pytest.raises(AccessDeniedError, match="no place for A"):

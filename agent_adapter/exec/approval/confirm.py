@@ -30,6 +30,8 @@ async def confirm_reason(call: Call) -> str | None:
 async def _tainted(call: Call) -> str | None:
     if call.spec.effects == "read" and not call.spec.egress:
         return None
+    if call.conversation is None and not call.run_is_known:
+        return "it is not known what its run has read: no run or conversation is given"
     labels = await taint.labels(call)
     return f"the run has read {', '.join(labels)}" if labels else None
 

@@ -57,6 +57,7 @@ class ApprovalRecord:
     effects: str = "write"
     attempt: int = 1
     signed: bool = False
+    conversation: str | None = None
 
     @property
     def seen(self) -> Seen:
@@ -221,8 +222,8 @@ def record_of(tx: Transaction, stored: Row) -> ApprovalRecord:
     row = approvals.as_of(tx, stored)
     seen = json.loads(row["request"])
     same = (
-        "id state tool run_id thread_id call_key principal created_at decide_by decided_at use_by"
-        " taken_at reviewer reason votes_needed digest fingerprint requester"
+        "id state tool run_id thread_id conversation call_key principal created_at decide_by"
+        " decided_at use_by taken_at reviewer reason votes_needed digest fingerprint requester"
     )
     return ApprovalRecord(
         **{name: row[name] for name in same.split()},

@@ -69,6 +69,7 @@ def binding_of(call: Call) -> str:
     ctx = call.ctx
     parts = [
         call.run_id,
+        call.position_key,
         ctx.call_id,
         ctx.tenant,
         ctx.principal,
@@ -100,7 +101,7 @@ def request_of(
         binding=binding_of(call),
         fingerprint=call.spec.fingerprint,
         digest=call.digest,
-        reason=reason,
+        reason=_with_reentry(call, reason),
         effects=call.spec.effects,
         principal=ctx.principal,
         requester=call.requester,
@@ -114,6 +115,27 @@ def request_of(
         ),
         edits_allowed=edits_allowed,
         payload=call.masked_payload(),
+        conversation=call.conversation,
+        asker=call.asker(),
+        place=call.position_key,
+        run_is_known=call.run_is_known,
+        root_run_id=call.root_run_id,
+        limits=call.limits,
+    )
+
+
+def _with_reentry(call: Call, reason: str) -> str:
+    """The reason, with what an approval does to the tools around this call."""
+    outer, again = call.parent, []
+    while outer is not None:
+        if outer.spec.effects == "write":
+            again.append(outer.spec.name)
+        outer = outer.parent
+    if not again:
+        return reason
+    return (
+        f"{reason}; approving runs {' and '.join(again)} again from its start: what it did outside "
+        "of recorded calls happens again"
     )
 
 

@@ -15,6 +15,7 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
+from agent_adapter.core.types import RunLimits
 from agent_adapter.exec import replay, stages
 from agent_adapter.exec.approval import decide
 from agent_adapter.exec.approval.ports.deferred import decision_of
@@ -93,9 +94,17 @@ def _as_asked(runtime: Runtime, spec: ToolSpec, row: Row, seen: dict[str, Any]) 
     """The call in its own run, whatever tool or scope it is resumed from."""
     token = current_scope.set(None)
     try:
-        return Call(runtime, spec, from_json(row["payload"]), _context(row, seen), seen["call_id"])
+        call = Call(runtime, spec, from_json(row["payload"]), _context(row, seen), seen["call_id"])
     finally:
         current_scope.reset(token)
+    # What it counts against and is stopped by is kept with the record (0.1 kept less).
+    call.run_id, call.conversation = row["run_id"], row["conversation"]
+    call.root_run_id = seen.get("root_run_id") or row["run_id"]
+    call.run_is_known = row["run_known"] != 0
+    call.position_key = seen.get("place")
+    limits = seen.get("limits")
+    call.limits = call.limits if limits is None else RunLimits(**limits)
+    return call
 
 
 async def _ended(call: Call, record_id: str) -> Recorded:

@@ -30,6 +30,7 @@ from agent_adapter.network.channels.transaction import Change, ChannelTransactio
 from agent_adapter.network.hub import audit
 from agent_adapter.store import taint
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.keys import conversation_key
 
 _PAGE = 500
 _ENDS = (EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED)
@@ -250,4 +251,4 @@ def _write(row: Row) -> dict[str, Any]:
 
 
 def _thread(row: Row) -> str:
-    return f"thread:{row['tenant']}:{row['channel_id']}"
+    return conversation_key(row["tenant"] or "", row["channel_id"])

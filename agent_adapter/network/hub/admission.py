@@ -17,7 +17,7 @@ from agent_adapter.network.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Registration:
     """A registered participant with its résumé and rule.
 
     Attributes:
@@ -60,34 +60,34 @@ _ALLOWED = Allow()
 class Arbiter(Protocol):
     """Decides what a hub admits; methods must be fast and free of side effects."""
 
-    def authorize_register(self, newcomer: Identity) -> Decision:
+    def authorize_register(self, newcomer: Registration) -> Decision:
         """Whether `newcomer` may register."""
         ...
 
     def authorize_channel_open(
         self,
         manifest: ChannelManifest,
-        creator: Identity,
-        invitees: Sequence[Identity],
+        creator: Registration,
+        invitees: Sequence[Registration],
         active_creator_channels: int,
     ) -> Decision:
         """Whether `creator` may open such a channel with `invitees`."""
         ...
 
     def authorize_send(
-        self, envelope: Envelope, sender: Identity, recipients: Sequence[Identity]
+        self, envelope: Envelope, sender: Registration, recipients: Sequence[Registration]
     ) -> Decision:
         """Whether `sender` may send `envelope` to `recipients`."""
         ...
 
     def authorize_inbox(
-        self, envelope: Envelope, recipient: Identity, current_pending: int
+        self, envelope: Envelope, recipient: Registration, current_pending: int
     ) -> Decision:
         """Whether one more message may wait for `recipient`."""
         ...
 
     def authorize_dispatch(
-        self, envelope: Envelope, sender: Identity, recipient: Identity
+        self, envelope: Envelope, sender: Registration, recipient: Registration
     ) -> Decision:
         """Whether `recipient` accepts envelopes of `sender`; if not, it is left out silently."""
         ...
@@ -96,15 +96,15 @@ class Arbiter(Protocol):
 class RuleBasedArbiter:
     """Decides by the `Rule` of each participant; subclass it to change one decision."""
 
-    def authorize_register(self, newcomer: Identity) -> Decision:
+    def authorize_register(self, newcomer: Registration) -> Decision:
         """Allows everybody."""
         return _ALLOWED
 
     def authorize_channel_open(
         self,
         manifest: ChannelManifest,
-        creator: Identity,
-        invitees: Sequence[Identity],
+        creator: Registration,
+        invitees: Sequence[Registration],
         active_creator_channels: int,
     ) -> Decision:
         """Checks both sides' access and channel types, and how many channels the creator has."""
@@ -130,7 +130,7 @@ class RuleBasedArbiter:
         return _ALLOWED
 
     def authorize_send(
-        self, envelope: Envelope, sender: Identity, recipients: Sequence[Identity]
+        self, envelope: Envelope, sender: Registration, recipients: Sequence[Registration]
     ) -> Decision:
         """Checks the sender's access and delegation depth."""
         access, deepest = sender.rule.access, sender.rule.limits.delegation_depth
@@ -146,7 +146,7 @@ class RuleBasedArbiter:
         return _ALLOWED
 
     def authorize_inbox(
-        self, envelope: Envelope, recipient: Identity, current_pending: int
+        self, envelope: Envelope, recipient: Registration, current_pending: int
     ) -> Decision:
         """Checks the recipient's limit of waiting messages."""
         most = recipient.rule.limits.inbox.max_pending
@@ -159,7 +159,7 @@ class RuleBasedArbiter:
         return _ALLOWED
 
     def authorize_dispatch(
-        self, envelope: Envelope, sender: Identity, recipient: Identity
+        self, envelope: Envelope, sender: Registration, recipient: Registration
     ) -> Decision:
         """Checks the recipient's `inbound_from`."""
         if allows(recipient.rule.access.inbound_from, sender.name):
@@ -180,15 +180,15 @@ class Admission:
         self.arbiter: Arbiter = arbiter if arbiter is not None else RuleBasedArbiter()
         self.rates = TokenBucket(clock=clock)
 
-    def check_register(self, newcomer: Identity) -> None:
+    def check_register(self, newcomer: Registration) -> None:
         """Refuse a registration."""
         _raise(self.arbiter.authorize_register(newcomer))
 
     def check_open(
         self,
         manifest: ChannelManifest,
-        creator: Identity,
-        invitees: Sequence[Identity],
+        creator: Registration,
+        invitees: Sequence[Registration],
         active_creator_channels: int,
     ) -> None:
         """Refuse the opening of a channel; opening one counts as a message for the rate."""
@@ -201,8 +201,8 @@ class Admission:
     def check_post(
         self,
         envelope: Envelope,
-        sender: Identity,
-        others: Sequence[Identity],
+        sender: Registration,
+        others: Sequence[Registration],
         pending: Mapping[str, int],
         *,
         in_turn: bool = False,
@@ -228,7 +228,7 @@ class Admission:
             return envelope
         return replace(envelope, audience=admitted)
 
-    def _check_rate(self, sender: Identity) -> None:
+    def _check_rate(self, sender: Registration) -> None:
         rate = sender.rule.limits.rate
         if rate.per_minute <= 0:
             return

@@ -16,7 +16,7 @@ from agent_adapter.network.channels.lifecycle import Opening
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
 from agent_adapter.network.channels.snapshot import ChannelSnapshot, load_snapshot
 from agent_adapter.network.channels.transaction import Change, HubContext
-from agent_adapter.network.hub.admission import Admission, Identity
+from agent_adapter.network.hub.admission import Admission, Registration
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.hub.turns import Turns
@@ -267,7 +267,9 @@ class Channels:
                 f"{self._ack_timeout:g} s; check that they are connected"
             ) from None
 
-    async def _admitted(self, envelope: Envelope, sender: Identity, *, in_turn: bool) -> Envelope:
+    async def _admitted(
+        self, envelope: Envelope, sender: Registration, *, in_turn: bool
+    ) -> Envelope:
         service = self._service
         snapshot = service.snapshots.get(envelope.channel_id)
         if snapshot is None:

@@ -22,7 +22,7 @@ from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels import expectations
 from agent_adapter.network.channels.transaction import HubContext
 from agent_adapter.network.hub import leases
-from agent_adapter.network.hub.admission import Admission, Arbiter, Identity
+from agent_adapter.network.hub.admission import Admission, Arbiter, Registration
 from agent_adapter.network.hub.audit import AuditLog
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.channels import Channels
@@ -209,7 +209,7 @@ class Hub:
         The cost depends on what is open, not on the length of the logs.
         """
 
-        def op(tx: Transaction) -> list[tuple[Identity, str | None]]:
+        def op(tx: Transaction) -> list[tuple[Registration, str | None]]:
             down = leases.take(tx, self._holder, self, where=self.store.url)
             if down is not None:
                 # No one could act while no hub ran, so that time counts against no deadline.

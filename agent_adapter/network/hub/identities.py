@@ -10,7 +10,7 @@ from agent_adapter.core.errors import NotFoundError, ProtocolError
 from agent_adapter.exec.ids import new_id
 from agent_adapter.network.channels.snapshot import iso
 from agent_adapter.network.hub import audit
-from agent_adapter.network.hub.admission import Admission, Identity
+from agent_adapter.network.hub.admission import Admission, Registration
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule
@@ -26,15 +26,15 @@ class Identities:
     def __init__(self, service: ChannelService, admission: Admission) -> None:
         self._service = service
         self._admission = admission
-        self._by_id: dict[str, Identity] = {}
+        self._by_id: dict[str, Registration] = {}
         self._ids: dict[str, str] = {}
         self._skills: dict[str, str] = {}
 
-    def find(self, name_or_id: str) -> Identity | None:
+    def find(self, name_or_id: str) -> Registration | None:
         """The identity with that id, else with that name."""
         return self._by_id.get(name_or_id) or self._by_id.get(self._ids.get(name_or_id, ""))
 
-    def get(self, name_or_id: str) -> Identity:
+    def get(self, name_or_id: str) -> Registration:
         """Like `find`; `NotFoundError` lists the known names if there is none."""
         found = self.find(name_or_id)
         if found is None:
@@ -42,7 +42,7 @@ class Identities:
             raise NotFoundError(f"no participant {name_or_id!r} is registered; registered: {names}")
         return found
 
-    def registered(self, agent_ids: Iterable[str]) -> list[Identity]:
+    def registered(self, agent_ids: Iterable[str]) -> list[Registration]:
         """The identities of those ids that are still registered."""
         return [found for item in agent_ids if (found := self._by_id.get(item)) is not None]
 
@@ -55,7 +55,7 @@ class Identities:
         """Whether a receiver is attached for that participant."""
         return self._service.receiver(agent_id) is not None
 
-    def replace_all(self, found: Iterable[tuple[Identity, str | None]]) -> None:
+    def replace_all(self, found: Iterable[tuple[Registration, str | None]]) -> None:
         """Replace the copy in memory."""
         self._by_id.clear()
         self._ids.clear()
@@ -77,7 +77,7 @@ class Identities:
             raise ProtocolError(
                 f"{passport.name} is registered and connected; disconnect it, or take another name"
             )
-        self._admission.check_register(Identity(passport, resume, rule or Rule()))
+        self._admission.check_register(Registration(passport, resume, rule or Rule()))
         identity = await self._service.write(lambda tx: _register(tx, passport, resume, rule))
         self._put(identity)
         return identity.passport
@@ -125,7 +125,7 @@ class Identities:
         old = self.get(agent_id)
         version = old.resume.version + 1
 
-        def op(tx: Transaction) -> Identity:
+        def op(tx: Transaction) -> Registration:
             kept = replace(
                 resume,
                 observed=old.resume.observed,
@@ -169,19 +169,19 @@ class Identities:
         ]
         return found[:limit]
 
-    def _put(self, identity: Identity) -> None:
+    def _put(self, identity: Registration) -> None:
         self._by_id[identity.agent_id] = identity
         self._ids[identity.name] = identity.agent_id
 
 
-def load_all(tx: Transaction) -> list[tuple[Identity, str | None]]:
+def load_all(tx: Transaction) -> list[tuple[Registration, str | None]]:
     """All registered participants with their pages, in the order of registration."""
     rows = tx.select("identities", order_by="registered_at")
     return [(_identity(row), row["skill"]) for row in rows]
 
 
 def _fits(
-    identity: Identity, *, capability: str | None, query: str | None, kind: str | None
+    identity: Registration, *, capability: str | None, query: str | None, kind: str | None
 ) -> bool:
     resume = identity.resume
     if kind is not None and identity.passport.effective_kind != kind:
@@ -194,7 +194,7 @@ def _fits(
 
 def _register(
     tx: Transaction, passport: Passport, resume: Resume, rule: Rule | None, tenant: str = ""
-) -> Identity:
+) -> Registration:
     """Write an identity; a known name keeps its id, and its rule if none is given."""
     row = tx.get("identities", passport.name)
     if row is None:
@@ -203,7 +203,7 @@ def _register(
         agent_id, at = row["agent_id"], row["registered_at"]
         rule = rule if rule is not None else Rule.from_dict(json.loads(row["rule"]))
     stamped = replace(passport, agent_id=agent_id, created_at=iso(at))
-    identity = Identity(stamped, resume, rule if rule is not None else Rule())
+    identity = Registration(stamped, resume, rule if rule is not None else Rule())
     if row is None:
         known: Row = {"name": passport.name, "agent_id": agent_id, "tenant": tenant}
         tx.insert("identities", known | {"registered_at": at} | _values(identity))
@@ -213,34 +213,34 @@ def _register(
     return identity
 
 
-def _save(tx: Transaction, identity: Identity, kind: str) -> None:
+def _save(tx: Transaction, identity: Registration, kind: str) -> None:
     """Write a changed résumé or rule; `kind` is that of the audit record."""
     tx.update("identities", {"name": identity.name}, _values(identity))
     version = identity.resume.version if kind == audit.RESUME_SET else identity.rule.version
     audit.write(tx, kind, {"agent_id": identity.agent_id, "version": version})
 
 
-def _save_skill(tx: Transaction, identity: Identity, text: str | None) -> None:
+def _save_skill(tx: Transaction, identity: Registration, text: str | None) -> None:
     tx.update("identities", {"name": identity.name}, {"skill": text})
     facts = {"agent_id": identity.agent_id, "removed": text is None}
     audit.write(tx, audit.SKILL_SET, facts)
 
 
-def _forget(tx: Transaction, identity: Identity) -> None:
+def _forget(tx: Transaction, identity: Registration) -> None:
     tx.delete("identities", {"name": identity.name})
     facts = {"agent_id": identity.agent_id, "name": identity.name}
     audit.write(tx, audit.UNREGISTERED, facts)
 
 
-def _identity(row: Row) -> Identity:
-    return Identity(
+def _identity(row: Row) -> Registration:
+    return Registration(
         Passport.from_dict(json.loads(row["passport"])),
         Resume.from_dict(json.loads(row["resume"])),
         Rule.from_dict(json.loads(row["rule"])),
     )
 
 
-def _values(identity: Identity) -> Row:
+def _values(identity: Registration) -> Row:
     return {
         "kind": identity.passport.effective_kind,
         "passport": json.dumps(identity.passport.to_dict()),

@@ -26,6 +26,7 @@ from agent_adapter.network.links.wire import failure_from_wire, hidden
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store import taint
+from agent_adapter.store.keys import conversation_key
 
 _PAGE_BYTES = 4 * 1024 * 1024
 _PARTICIPANTS = 100
@@ -217,5 +218,6 @@ class SessionHub:
         name = sender.passport.name
         if allows(self._remote.trusted, name):
             return
-        scope, label = f"thread::{envelope.channel_id}", f"remote participant {name}"
+        scope = conversation_key("", envelope.channel_id)
+        label = f"remote participant {name}"
         await self._hub.store.write(lambda tx: taint.mark(tx, [scope], label))

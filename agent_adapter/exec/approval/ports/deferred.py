@@ -7,6 +7,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Mapping
+from typing import TypeGuard
 
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
@@ -35,8 +36,8 @@ class DeferredApproval:
         store: Store,
         wait: float = 0,
         *,
-        decide_within: float = 3600.0,
-        use_within: float = 600.0,
+        decide_within: float = 259_200.0,
+        use_within: float = 86_400.0,
         require_signed: bool = False,
         reviewers: Mapping[str, str | bytes] | None = None,
     ) -> None:
@@ -59,6 +60,9 @@ class DeferredApproval:
             problem = _unsigned(self.signers, row, request)
             if problem is not None:
                 return ApprovalDecision.deny(reason=problem, record_id=row["id"])
+        if _is_for_another(row, request):
+            # Its run is unknown: an approval cannot find its call again, so `resume` makes it.
+            return ApprovalDecision.pending(row["id"], expires_at=row["use_by"])
         return stamped(decision_of(row), request)
 
     async def _decided(self, row: Row) -> Row:
@@ -70,6 +74,13 @@ class DeferredApproval:
             found = await self.store.read(_record(row))
             row = row if found is None else found
         return row
+
+
+def _is_for_another(row: Row | Refusal, request: ApprovalRequest) -> TypeGuard[Row]:
+    """Whether the approval was given to an equal call that only `resume` can find again."""
+    if isinstance(row, Refusal):
+        return False
+    return bool(row["state"] == "approved" and row["call_key"] != request.call_key)
 
 
 def _signers(

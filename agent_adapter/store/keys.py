@@ -1,0 +1,59 @@
+"""Stored keys: each is the hash of the canonical encoding of its parts, tenant included.
+
+Nothing is joined as text, so no choice of names lets two tenants, runs or calls share a key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+_HASHED = "tenant:"
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def run_key(tenant: str, run: str) -> str:
+    """The key of a run: its own name where no tenant is in play, so that it stays readable."""
+    return run if tenant == "" and not run.startswith(_HASHED) else _HASHED + _hash(tenant, run)
+
+
+def run_scope_of(run: str) -> str:
+    """The key of a dialogue of which no more is known than the run with that key."""
+    return f"run:{run}"
+
+
+def conversation_key(tenant: str, conversation: str) -> str:
+    """The key of a conversation's labels."""
+    return "conversation:" + _hash("conversation", tenant, conversation)
+
+
+def place_of(run: str, position: Sequence[str | int]) -> str:
+    """The key of a position in the run with that key."""
+    return "place:" + _hash("place", run, list(position))
+
+
+def call_key_of(where: str, tool: str, digest: str, n: int) -> str:
+    """The key of the nth equal call at a place, or in a run where calls are told by arrival."""
+    return "call_" + _hash("call", where, tool, digest, n)
+
+
+def once_key_of(tenant: str, tool: str, once_key: str) -> str:
+    """The key of a write that happens once over all runs of a tenant."""
+    return "call_" + _hash("once", tenant, tool, once_key)
+
+
+def asker_of(tenant: str, principal: str | None, conversation: str | None) -> str:
+    """Who makes a call, as far as it is known: unclear writes and open questions are theirs."""
+    if principal is not None:
+        return "asker:" + _hash("principal", tenant, principal)
+    if conversation is not None:
+        return "asker:" + _hash("conversation", tenant, conversation)
+    return "asker:" + _hash("anonymous", tenant)
+
+
+def _hash(*parts: Any) -> str:
+    # JSON of texts, whole numbers and lists of them is canonical: one value, one encoding. ASCII
+    # escapes also carry what UTF-8 cannot, such as a lone surrogate.
+    return hashlib.sha256(_encode(parts).encode()).hexdigest()[:40]
