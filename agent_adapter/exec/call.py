@@ -10,6 +10,7 @@ from pydantic_core import from_json, to_json
 from agent_adapter.core.canonical import SecretValue, digest
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid
+from agent_adapter.core.identity import Reentry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, RunLimits
 from agent_adapter.core.validation import dump
@@ -278,11 +279,17 @@ class Call:
             principal=ctx.principal,
             attempt=ctx.attempt,
             reexecutes=ctx.reexecutes,
+            replayed=self._taken_back(),
             call_id=ctx.call_id,
             root_run_id=self.root_run_id,
             parent_call_key=self.parent.key() if self.parent is not None else None,
             run_name=self.run_name,
         )
+
+    def _taken_back(self) -> bool:
+        """Whether the run was taken back to before this call, and is still its first attempt."""
+        found = self.ctx.found_identity
+        return found is not None and found.reentry == Reentry.REPLAYED and found.attempt == 1
 
     def asker(self) -> str:
         """The key of whoever makes the call, as far as that is known."""

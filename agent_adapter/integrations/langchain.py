@@ -19,6 +19,7 @@ from agent_adapter.integrations.langchain_core.calls import GRANTED, Granted, na
 from agent_adapter.integrations.langchain_core.export import READS, bridge_tool, shown
 from agent_adapter.integrations.langchain_core.gate import until_decided
 from agent_adapter.integrations.langchain_core.imports import imported
+from agent_adapter.integrations.langchain_core.locate import locate
 from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface, require_port
 
@@ -146,6 +147,7 @@ class _Gated:
     async def _asked(self, spec: ToolSpec, request: ToolCallRequest, handler: _Handler) -> Any:
         args = request.tool_call["args"]
         native = native_of(request.tool_call["id"], request.runtime)
+        await locate(native, spec.name, args)
 
         async def ask() -> Grant:
             ctx, shown_args = native.context("langchain"), copy.deepcopy(args)

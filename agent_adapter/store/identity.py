@@ -160,7 +160,8 @@ def in_the_way(tx: Transaction, intent: Intent, last: int) -> Begun | None:
 def _repeats(tx: Transaction, intent: Intent, last: int) -> Begun | None:
     """Earlier writes of the same tool and arguments with unknown outcome.
 
-    Those of the run count for ever, those of the same asker in other runs for ten minutes.
+    Those of the run count for ever, those of the same asker in other runs for ten minutes. In a
+    run that was taken back those that ended well count, too.
     """
     rows: list[Row] = []
     if last or intent.place is not None:
@@ -170,6 +171,9 @@ def _repeats(tx: Transaction, intent: Intent, last: int) -> Begun | None:
         recent = _unclear(tx, theirs | {"started_at >=": tx.now - DOUBT_SECONDS})
         known = {row["call_key"] for row in rows}
         rows += [row for row in recent if row["call_key"] not in known]
+    if intent.replayed:
+        ended = {"run_id": intent.run_id, "effects": "write", "ending": "ok"} | _alike(intent)
+        rows += tx.select("calls", ended, limit=20)
     unclear = tuple(row for row in rows if row["call_key"] not in intent.accepted)
     return Begun(state="repeats", rows=unclear) if unclear else None
 

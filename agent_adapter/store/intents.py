@@ -26,6 +26,8 @@ class Intent:
     `place` is the key of the position in the run where the model asked; `None` where calls are told
     apart by arrival. `conversation` is the key of the dialogue, `asker` of whoever makes the call;
     `run_name` is the run's own name where `run_id` is a key.
+    `replayed` is whether the run has been taken back to before this place, so that its calls have
+    other places than when they were first made.
     `call_key` and `n` are set where the identity is already bound (an approved record, a call that
     has sub-runs). `accepted` are the keys of earlier writes that a person agreed to add to.
     `approval` are facts for the ledger: who approved, when, in which record. `fence` runs in the
@@ -49,6 +51,7 @@ class Intent:
     principal: str | None = None
     attempt: int = 1
     reexecutes: bool = False
+    replayed: bool = False
     call_id: str | None = None
     parent_call_key: str | None = None
     root_run_id: str = ""

@@ -113,6 +113,8 @@ class FakeRunner:
         if not prepared.asked:
             return Grant(needed=False)
         decision = await _asked(port, prepared, edits_allowed=edits_allowed)
+        if decision.arguments is not None and not edits_allowed:
+            raise ApprovalDenied("the arguments were changed, which this gate cannot apply")
         _apply(prepared, decision)
         token = object()
         self._issued[token] = prepared
@@ -233,7 +235,7 @@ def request_for(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) 
         arguments=dict(arguments),
         shown=repr(dict(arguments)),
         call_id=call_id,
-        run_id=ctx.run_id or "run_fake",
+        run_id=ctx.identity.run or "run_fake",
         thread_id=ctx.thread_id,
         call_key=call_id,
         binding=call_id,

@@ -25,6 +25,8 @@ from agent_adapter.exec.gate import Gate
 from agent_adapter.integrations.langchain_core.calls import GRANTED, Native, native_of
 from agent_adapter.integrations.langchain_core.content import blocks_of
 from agent_adapter.integrations.langchain_core.gate import until_decided
+from agent_adapter.integrations.langchain_core.locate import locate
+from agent_adapter.integrations.langchain_core.roots import watch_roots
 
 RUNTIME = "agent_adapter_runtime"
 """The argument in which LangGraph hands over a call's `ToolRuntime`; no model can fill it."""
@@ -49,6 +51,7 @@ def bridge_tool(
     allow_edits: bool = False,
 ) -> Any:
     """The native tool of `spec`; `gate` asks its port first, where the confirm rule says so."""
+    watch_roots()
     asks = gate if spec.confirm is not False else None
     attempt = _attempt(target, spec, runner, asks, allow_edits)
     tool = _bridge_class()(
@@ -81,10 +84,8 @@ def _attempt(
             raise ToolArgsInvalid(spec.name, ["(arguments): not a JSON object"])
         if native.cut_off is not None and not isinstance(runner, Executor):
             raise ToolArgsIncomplete(spec.name, native.cut_off)  # another runner might run it
-        ctx = native.context(target, reexecutes=again)
-        granted = GRANTED.get()
-        if granted is not None:
-            ctx.approval = granted.take(spec, native, args)
+        ctx = native.context(target, replays=again)
+        ctx.approval, native.token = native.token, None
         if gate is None or ctx.approval is not None:
             return await run_spec(spec, args, ctx, call_id=native.call_id)
         asking = native.context(target)
@@ -115,7 +116,11 @@ def _entry(spec: ToolSpec, attempt: _Attempt) -> _Entry:
         if isinstance(args, dict) and getattr(args.get(RUNTIME), "execution_info", None):
             args = dict(args)
             runtime = args.pop(RUNTIME)
-        native = native_of(call_id, runtime, config)
+        granted = GRANTED.get()
+        native = granted.take(spec, call_id, args) if granted is not None else None
+        if native is None:
+            native = native_of(call_id, runtime, config)
+            await locate(native, spec.name, args, blocking=alone)
         try:
             value = await until_decided(
                 native, spec.name, lambda: attempt(args, native), alone=alone
