@@ -74,8 +74,8 @@ class Occurrences:
             return given[place - 1]
 
     def _entry(self, scratchpad: Any) -> _Entry:
-        entry = self._entries.setdefault(id(scratchpad), _Entry(scratchpad))
-        self._entries.move_to_end(id(scratchpad))
+        entry = self._entries.pop(id(scratchpad), None) or _Entry(scratchpad)
+        self._entries[id(scratchpad)] = entry
         while len(self._entries) > _REMEMBERED:
             self._entries.popitem(last=False)
         return entry
