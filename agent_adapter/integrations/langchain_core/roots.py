@@ -20,8 +20,7 @@ def _recorder() -> Any:
         """Knows of each chain and tool under way the chain that it began with."""
 
         run_inline = True  # else LangChain takes a thread for each event of an async run
-        ignore_llm = ignore_chat_model = ignore_retriever = ignore_custom_event = True  # type: ignore[assignment]
-        ignore_agent = ignore_retry = False  # tools count as part of agents here
+        ignore_llm = ignore_chat_model = ignore_retriever = ignore_custom_event = True
 
         def __init__(self) -> None:
             self.root_of: OrderedDict[Any, Any] = OrderedDict()
@@ -34,7 +33,13 @@ def _recorder() -> Any:
             self._began(run_id, root)
 
         def on_tool_start(
-            self, serialized: Any, text: Any, *, run_id: Any, parent_run_id: Any = None, **_: Any
+            self,
+            serialized: Any,
+            input_str: Any,
+            *,
+            run_id: Any,
+            parent_run_id: Any = None,
+            **_: Any,
         ) -> None:
             """A tool that is called alone is no run."""
             self._began(run_id, self.root_of.get(parent_run_id))
