@@ -68,10 +68,9 @@ def test_agno_functions_are_the_tools_exported_to_agno() -> None:
 
 
 def test_the_integration_is_found_by_name() -> None:
-    """`INTEGRATION` is what `get_integration("agno")` gives, and Agno runs calls again."""
+    """`INTEGRATION` is what `get_integration("agno")` gives."""
     found: object = aa.get_integration("agno")
     assert found is INTEGRATION
-    assert INTEGRATION.reexecutes
     assert INTEGRATION.bind_approval(asking()) is None
 
 
@@ -81,7 +80,7 @@ def test_a_function_call_binds_ids_only() -> None:
     ctx = INTEGRATION.bind_context(call)
     assert (ctx.call_id, ctx.run_id, ctx.thread_id, ctx.approval) == ("c7", None, None, None)
     assert ctx.bound_by == "agno"
-    assert ctx.reexecutes
+    assert ctx.identity.run is None
 
 
 async def test_the_schema_reaches_the_model_as_it_is() -> None:

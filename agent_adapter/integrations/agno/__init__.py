@@ -11,6 +11,7 @@ from agent_adapter.flow.reply import Reply
 from agent_adapter.integrations.agno.calls import run_of
 from agent_adapter.integrations.agno.export import agno_function, agno_functions, check_agno
 from agent_adapter.integrations.agno.gate import resolve_requirements
+from agent_adapter.integrations.agno.places import identity_of
 from agent_adapter.integrations.base import IntegrationBase
 
 if TYPE_CHECKING:
@@ -33,16 +34,16 @@ class AgnoIntegration(IntegrationBase):
     requires: tuple[str, ...] = ("agno",)
     extra: str | None = "agno"
     call_id_fields = ("call_id",)
-    reexecutes = True  # a continued run executes a call again under the same ids
 
     def export_tool(self, spec: ToolSpec, *, executor: ToolRunner | None = None) -> Function:
         """The `agno_function` of `spec`."""
         return agno_function(spec, executor=executor)
 
     def bind_context(self, native: Any) -> ToolContext:
-        """The ids of one `FunctionCall`: its call id, the agent's run and the session."""
+        """The ids of one `FunctionCall`, and its place in the agent's run."""
         ctx = super().bind_context(native)
         ctx.run_id, ctx.thread_id = run_of(native)
+        ctx.identity = identity_of(native)
         return ctx
 
     def import_tool(self, native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec:

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from agno.tools.function import FunctionCall
 
 
-def bind(call: FunctionCall, *, reexecutes: bool) -> ToolContext:
+def bind(call: FunctionCall) -> ToolContext:
     """A context for one call, with a new id where Agno has none."""
-    call_id = call.call_id or new_id("call")
-    return ToolContext(call_id, *run_of(call), bound_by="agno", reexecutes=reexecutes)
+    return ToolContext(call.call_id or new_id("call"), *run_of(call), bound_by="agno")
 
 
 def run_of(call: Any) -> tuple[str | None, str | None]:

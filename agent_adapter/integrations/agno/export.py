@@ -23,6 +23,7 @@ from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.agno.calls import as_sent, bind, rewritable
 from agent_adapter.integrations.agno.content import tool_result
 from agent_adapter.integrations.agno.gate import EXPORTED_BY, PASSED
+from agent_adapter.integrations.agno.places import identity_of
 from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface
 
@@ -115,19 +116,19 @@ def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[s
     from agno.exceptions import AgentRunException, RunCancelledException
 
     run_spec = runner.run_spec
-    # Looking for an earlier run of the call costs a question to the store; reading again is free.
-    again = spec.effects != "read" or spec.confirm is not False
     passing = (AgentRunException, RunCancelledException, ApprovalPending)
 
     async def entrypoint(fc: FunctionCall, **native: Any) -> str | ToolResult:
-        ctx = bind(fc, reexecutes=again)
+        ctx = bind(fc)
         args: Mapping[str, Any] = native
         held = PASSED.take(ctx, spec, native) if PASSED.held else None
         if held is not None:
-            args, ctx.approval = held.args, held.grant.token
-        elif rewritable(native):
-            run = fc.function._run_context
-            args = as_sent(native, ctx.call_id, spec.name, run.messages if run else None)
+            args, ctx.approval, ctx.identity = held.args, held.grant.token, held.identity
+        else:
+            ctx.identity = identity_of(fc)
+            if rewritable(native):
+                run = fc.function._run_context
+                args = as_sent(native, ctx.call_id, spec.name, run.messages if run else None)
         try:
             value = await run_spec(spec, args, ctx, call_id=ctx.call_id)
             parts = parts_of(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
@@ -16,12 +16,14 @@ from agent_adapter.core.errors import (
     ApprovalPending,
     ToolNotFound,
 )
+from agent_adapter.core.identity import Identity
 from agent_adapter.core.ports import ApprovalPort, ToolRunner
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate, Grant
 from agent_adapter.integrations.agno.calls import as_sent, rewritten
+from agent_adapter.integrations.agno.places import ATTEMPTS, Places, identity, root_of
 from agent_adapter.integrations.agno.tokens import CallKey, HeldApproval, HeldApprovals
 from agent_adapter.integrations.base import all_pending
 from agent_adapter.integrations.requirements import require_port
@@ -64,11 +66,11 @@ async def resolve_requirements(
     try:
         pending: list[ApprovalPending] = []
         exported = {spec.name: spec for spec in registry.for_target("agno")}
-        for requirement in output.requirements or ():
+        for requirement, known in _identified(output):
             if not requirement.needs_confirmation:
                 continue
             try:
-                asked.append(await _ask(output, requirement, port, exported, allow_edits))
+                asked.append(await _ask(output, requirement, known, port, exported, allow_edits))
             except ApprovalPending as exc:
                 pending.append(exc)
         if pending:
@@ -137,9 +139,28 @@ def _twins(execution: ToolExecution | None, tools: Iterable[ToolExecution]) -> l
     ]
 
 
+def _identified(
+    output: RunOutput | TeamRunOutput,
+) -> Iterator[tuple[RunRequirement, Identity]]:
+    """Each requirement with the identity of its call; settled ones keep their places, too."""
+    places = Places()
+    for requirement in output.requirements or ():
+        # In a team the tool runs under its member's run.
+        run_id = requirement.member_run_id or output.run_id
+        paused = requirement._member_run_response or output
+        messages = getattr(paused, "messages", None) or ()
+        place = None
+        if (execution := requirement.tool_execution) is not None:
+            args = execution.tool_args or {}
+            place = places.find(messages, execution.tool_call_id, execution.tool_name or "", args)
+        attempt = ATTEMPTS.of(run_id, root_of(messages)) if run_id and messages else 1
+        yield requirement, identity(run_id, output.session_id, place, attempt)
+
+
 async def _ask(
     output: RunOutput | TeamRunOutput,
     requirement: RunRequirement,
+    known: Identity,
     port: ApprovalPort,
     exported: Mapping[str, ToolSpec],
     allow_edits: bool,
@@ -151,11 +172,10 @@ async def _ask(
         unknown = ToolNotFound(f"no tool {name!r} is exported to agno")
         return _Asked(requirement=requirement, note=answer_text(error=unknown))
     native = execution.tool_args or {}
-    # In a team the tool runs under its member's run.
-    run_id = requirement.member_run_id or output.run_id
     call_id = execution.tool_call_id
     paused = requirement._member_run_response or output
-    ctx = ToolContext(call_id, run_id, output.session_id, bound_by="agno", reexecutes=True)
+    ctx = ToolContext(call_id, known.run, known.conversation, bound_by="agno")
+    ctx.identity = known
     gate = Gate(_runner_of(spec), port)
     try:
         args = as_sent(native, call_id, name, getattr(paused, "messages", None))
@@ -163,8 +183,9 @@ async def _ask(
     except MODEL_VISIBLE_ERRORS as exc:
         return _Asked(requirement=requirement, note=answer_text(error=exc))
     edited = _edited(grant)
-    held = HeldApproval(spec, native if edited is None else rewritten(edited), args, grant)
-    return _Asked(requirement=requirement, key=(run_id, call_id), held=held, edited=edited)
+    shown = native if edited is None else rewritten(edited)
+    held = HeldApproval(spec, shown, args, grant, known)
+    return _Asked(requirement=requirement, key=(known.run, call_id), held=held, edited=edited)
 
 
 def _edited(grant: Grant) -> dict[str, Any] | None:

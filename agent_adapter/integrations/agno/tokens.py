@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_adapter.core.context import ToolContext
+from agent_adapter.core.identity import Identity
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.gate import Grant
 from agent_adapter.integrations.agno.calls import text_of
@@ -18,15 +19,21 @@ CallKey = tuple[str | None, str | None]
 class HeldApproval:
     """One approval between a pause and the call it was given for."""
 
-    __slots__ = ("args", "grant", "native", "spec")
+    __slots__ = ("args", "grant", "identity", "native", "spec")
 
     def __init__(
-        self, spec: ToolSpec, native: Mapping[str, Any], args: Mapping[str, Any], grant: Grant
+        self,
+        spec: ToolSpec,
+        native: Mapping[str, Any],
+        args: Mapping[str, Any],
+        grant: Grant,
+        identity: Identity,
     ) -> None:
         self.spec = spec
         self.native = text_of(native)
         self.args = args
         self.grant = grant
+        self.identity = identity
 
 
 class HeldApprovals:
