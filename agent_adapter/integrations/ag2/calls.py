@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import ToolArgsInvalid
 from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations.ag2.places import call_id_of, identity_of
 from agent_adapter.integrations.base import json_kind
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 def bind(event: ToolCallEvent, stream_id: str) -> ToolContext:
     """The context of one call on a stream."""
-    # A stream outlives a pause and a restart of the turn, the call id does not.
-    return ToolContext(event.id or None, stream_id, stream_id, bound_by="ag2")
+    ctx = ToolContext(call_id_of(event), stream_id, stream_id, bound_by="ag2")
+    ctx.identity = identity_of(event, stream_id)
+    return ctx
 
 
 def arguments_of(spec: ToolSpec, event: ToolCallEvent) -> Mapping[str, Any]:

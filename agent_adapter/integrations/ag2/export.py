@@ -15,6 +15,7 @@ from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
 from agent_adapter.integrations.ag2.calls import arguments_of, bind
 from agent_adapter.integrations.ag2.gate import CallKey, Execution, gate_layer
+from agent_adapter.integrations.ag2.places import enter_ask
 from agent_adapter.integrations.ag2.results import failure, result_of, waiting
 from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface, require_port
@@ -32,7 +33,7 @@ READS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("DataInput", "ToolCallEvent", "ToolErrorEvent", "ToolResult", "ToolResultEvent"),
     ),
     ("ag2.exceptions", ("HumanInputError",)),
-    ("ag2.tools.types", ("FunctionTool",)),
+    ("ag2.tools.types", ("FunctionTool.register",)),
     ("ag2.utils", ("build_model",)),
 )
 """Every name of AG2 that is read here; a release without one of them is refused by name."""
@@ -165,6 +166,11 @@ def _bridge_class() -> Any:
         def source(self) -> str:
             """The implementation behind this tool, shared by its copies and by no other tool."""
             return self._source
+
+        def register(self, stack: Any, context: Context, **options: Any) -> None:
+            """Listen on the stream for as long as the ask runs that `stack` belongs to."""
+            enter_ask(stack, context)
+            super().register(stack, context, **options)
 
         def __call__(self, event: ToolCallEvent, context: Context) -> Any:
             """Run one call; an awaitable result or error event."""

@@ -1,0 +1,59 @@
+"""Which call an AG2 event is: the ask that runs, and the event's number on its stream.
+
+AG2's events have no ids and compare equal by value, so each is stamped when it is sent. AG2 hands
+tools a copy of the event, which carries the stamp along; its own writing of events leaves it out.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, ExitStack
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from agent_adapter.core.identity import Identity
+from agent_adapter.exec.ids import new_id
+
+if TYPE_CHECKING:
+    from ag2.annotations import Context
+    from ag2.events import ToolCallEvent
+
+_PLACE = "_agent_adapter_place"
+_CALL_ID = "_agent_adapter_call_id"
+
+# AG2 opens one exit stack for each ask and hands it to every tool.
+_ASKS: WeakKeyDictionary[ExitStack[Any] | AsyncExitStack[Any], str] = WeakKeyDictionary()
+
+
+def enter_ask(stack: ExitStack[Any] | AsyncExitStack[Any], context: Context) -> None:
+    """Number the calls that are sent on the stream until `stack` closes; once for all tools."""
+    if stack in _ASKS:
+        return
+    from ag2.events import ToolCallEvent
+
+    run = _ASKS[stack] = f"{context.stream.id}:{new_id('ask')}"
+    sent = 0
+
+    async def stamp(event: Any) -> None:
+        nonlocal sent
+        sent += 1
+        # An event that is sent again, in this ask or a later one, is the call that it was.
+        vars(event).setdefault(_PLACE, (run, sent))
+
+    # AG2 serves subscribers in the order in which they came: this one before the tools.
+    stack.enter_context(context.stream.where(ToolCallEvent).sub_scope(stamp))
+
+
+def identity_of(event: ToolCallEvent, stream_id: str) -> Identity:
+    """Which call `event` is; one that was not sent during an ask is told apart by arrival."""
+    place: tuple[str, int] | None = vars(event).get(_PLACE)
+    if place is None:
+        return Identity(run=stream_id, conversation=stream_id)
+    return Identity(run=place[0], conversation=stream_id, position=(place[1],))
+
+
+def call_id_of(event: ToolCallEvent) -> str:
+    """The event's id; where the model gave none, one that the gate and the tool both see."""
+    if event.id:
+        return event.id
+    made: str = vars(event).setdefault(_CALL_ID, new_id("call"))
+    return made
