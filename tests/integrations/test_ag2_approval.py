@@ -95,12 +95,14 @@ async def test_approved_by_the_gate_the_executor_does_not_ask_again() -> None:
 
 
 async def test_the_port_is_told_the_call() -> None:
-    """The port sees tool, arguments, the call id and the stream's id as the run."""
+    """The port sees tool, arguments, the call id, the ask as the run and the stream."""
     gate, shop = asking(), Shop()
     reply = await ask([_gated(shop, gate)], [call_event("refund", REFUND)])
     seen = gate.requests[0]
     assert (seen.tool, seen.arguments, seen.call_id) == ("refund", REFUND, "call_1")
-    assert seen.run_id == str(reply.context.stream.id)
+    stream = str(reply.context.stream.id)
+    assert seen.thread_id == stream
+    assert seen.run_id.startswith(f"{stream}:ask_")
     assert seen.edits_allowed is False
 
 
@@ -114,8 +116,9 @@ async def test_a_token_that_its_call_did_not_take_is_dropped() -> None:
 
     await run([tool], call_event("refund", REFUND))
     gate = tool.middleware[-1].middleware
-    await gate(swallow, inside.event, inside.context)
-    found = await tool(inside.event, inside.context)
+    event = call_event("refund", REFUND, call_id="call_2")
+    await gate(swallow, event, inside.context)
+    found = await tool(event, inside.context)
     assert error_of(found)["kind"] == "approval-denied"
     assert len(shop.refunds) == 1
 
@@ -149,14 +152,14 @@ async def test_another_stream_has_no_token() -> None:
 
 
 async def test_a_replayed_event_has_no_token() -> None:
-    """A replayed event, the very object or a copy, finds no token; nothing runs twice (A4)."""
+    """A replayed event, the very object or a copy, is the call that it was; it runs once (A4)."""
     own = asking(NO)
     shop, inside = Shop(approval=own), _Inside()
     tool = _gated(shop, asking(), middleware=[inside.keep])
     await run([tool], call_event("refund", REFUND))
     for event in (inside.event, inside.event.handled_by("elsewhere")):
-        assert error_of(await tool(event, inside.context))["kind"] == "approval-denied"
-    assert len(own.requests) == 2
+        assert value(await tool(event, inside.context)) == "5 for A1"
+    assert not own.requests
     assert len(shop.refunds) == 1
 
 

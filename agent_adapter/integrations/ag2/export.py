@@ -87,6 +87,9 @@ def ag2_tools(
 ) -> list[FunctionTool]:
     """One `ag2_tool` per tool of `registry` that is exported to `ag2`, in its order."""
     layers = tuple(middleware)
+    if approval is not None:
+        require_port(approval)
+        Gate(runner_for(executor), approval)  # a wrong runner is no fault of one tool's
     return exported(
         "ag2",
         registry,

@@ -30,25 +30,26 @@ def enter_ask(stack: ExitStack[Any] | AsyncExitStack[Any], context: Context) -> 
         return
     from ag2.events import ToolCallEvent
 
-    run = _ASKS[stack] = f"{context.stream.id}:{new_id('ask')}"
+    stream = str(context.stream.id)
+    run = _ASKS[stack] = f"{stream}:{new_id('ask')}"
     sent = 0
 
     async def stamp(event: Any) -> None:
         nonlocal sent
         sent += 1
         # An event that is sent again, in this ask or a later one, is the call that it was.
-        vars(event).setdefault(_PLACE, (run, sent))
+        vars(event).setdefault(_PLACE, (stream, run, sent))
 
     # AG2 serves subscribers in the order in which they came: this one before the tools.
     stack.enter_context(context.stream.where(ToolCallEvent).sub_scope(stamp))
 
 
 def identity_of(event: ToolCallEvent, stream_id: str) -> Identity:
-    """Which call `event` is; one that was not sent during an ask is told apart by arrival."""
-    place: tuple[str, int] | None = vars(event).get(_PLACE)
-    if place is None:
+    """Which call `event` is; one that no ask sent on this stream is told apart by arrival."""
+    place: tuple[str, str, int] | None = vars(event).get(_PLACE)
+    if place is None or place[0] != stream_id:
         return Identity(run=stream_id, conversation=stream_id)
-    return Identity(run=place[0], conversation=stream_id, position=(place[1],))
+    return Identity(run=place[1], conversation=stream_id, position=(place[2],))
 
 
 def call_id_of(event: ToolCallEvent) -> str:
