@@ -45,7 +45,7 @@ def autogen_tool(spec: ToolSpec, *, executor: ToolRunner | None = None) -> BaseT
     """One AutoGen tool that runs `spec` through the executor; results are JSON text.
 
     AutoGen has no approval for tools: the executor's port decides about confirm tools. It has no
-    run either: each call is a run of its own, unless `executor.run_scope(…)` surrounds the agent.
+    run either: rules kept per run refuse or ask, unless `executor.run_scope(…)` surrounds it.
 
     Raises:
         ToolDefinitionError: the schema refers to itself; AutoGen's clients need it without `$ref`.

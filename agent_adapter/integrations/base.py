@@ -6,11 +6,13 @@ a `ToolRunner`, so validation, hooks, approval, limits and the ledger apply in e
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import inspect
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from agent_adapter.core.context import ToolContext
@@ -96,6 +98,13 @@ class IntegrationBase(ABC):
     call_id_fields: tuple[str, ...] = ()
     reexecutes: bool = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Mark each context that a subclass's own `bind_context` makes as bound by it."""
+        super().__init_subclass__(**options)
+        own = vars(cls).get("bind_context")
+        if inspect.isfunction(own):
+            cls.bind_context = _marking(own)  # type: ignore[method-assign]
+
     @abstractmethod
     def export_tool(self, spec: ToolSpec, *, executor: ToolRunner | None = None) -> Any:
         """The framework's native tool for `spec`; `None` runs through the default executor."""
@@ -154,6 +163,20 @@ class IntegrationBase(ABC):
             return await runner.run_spec(spec, args, ctx, call_id=ctx.call_id)
         except MODEL_VISIBLE_ERRORS as exc:
             return model_visible_error(exc)
+
+
+def _marking(
+    bind_context: Callable[[Any, Any], ToolContext],
+) -> Callable[[Any, Any], ToolContext]:
+    """`bind_context`, naming the integration: only a bound context may bring a decision along."""
+
+    @functools.wraps(bind_context)
+    def bound(self: Any, native: Any) -> ToolContext:
+        ctx = bind_context(self, native)
+        ctx.bound_by = ctx.bound_by or self.name
+        return ctx
+
+    return bound
 
 
 def check_requirements(integration: Integration | IntegrationBase) -> None:

@@ -19,6 +19,7 @@ from agent_adapter.integrations.requirements import check_surface
 from agent_adapter.integrations.wires.mcp import (
     answered,
     bind,
+    lasts,
     new_session_id,
     principal_of,
     session_of,
@@ -81,8 +82,13 @@ class FastMcpIntegration(IntegrationBase):
         request = getattr(native, "request_context", None)
         if request is None:
             return bind(new_session_id(), None, bound_by="fastmcp")
-        session = session_of(request.session)
-        return bind(session, request.request_id, bound_by="fastmcp", principal=_caller())
+        return bind(
+            session_of(request.session),
+            request.request_id,
+            bound_by="fastmcp",
+            principal=_caller(),
+            lasting=lasts(request),
+        )
 
     def import_tool(self, native: Any) -> ToolSpec:
         """A `fastmcp.tools.Tool` as a spec; its results are untrusted unless you replace that."""

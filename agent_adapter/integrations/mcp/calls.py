@@ -9,7 +9,13 @@ from functools import cache
 from typing import Any
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.integrations.wires.mcp import bind, new_session_id, principal_of, session_of
+from agent_adapter.integrations.wires.mcp import (
+    bind,
+    lasts,
+    new_session_id,
+    principal_of,
+    session_of,
+)
 
 
 @dataclass(slots=True)
@@ -30,7 +36,13 @@ def context_of(native: Any) -> ToolContext:
     request = _request_of(native)
     if request is None:
         return bind(new_session_id(), None, bound_by="mcp")
-    return bind(_session_id(request), request.request_id, bound_by="mcp", principal=_caller())
+    return bind(
+        _session_id(request),
+        request.request_id,
+        bound_by="mcp",
+        principal=_caller(),
+        lasting=_is_ours(request) or lasts(request),
+    )
 
 
 def _request_of(native: Any) -> Any:
@@ -41,10 +53,13 @@ def _request_of(native: Any) -> Any:
 
 
 def _session_id(request: Any) -> str:
-    state = request.lifespan_context
-    if request.request is None and isinstance(state, _Connection):
-        return state.session
-    return session_of(request.session)
+    session: str = request.lifespan_context.session if _is_ours(request) else ""
+    return session or session_of(request.session)
+
+
+def _is_ours(request: Any) -> bool:
+    """Whether our lifespan was entered for this connection alone, as over stdio."""
+    return request.request is None and isinstance(request.lifespan_context, _Connection)
 
 
 @cache

@@ -33,6 +33,7 @@ _READS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("mcp.server.mcpserver.tools", ("Tool.model_fields.fn_metadata", "Tool.run")),
     ("mcp.server.mcpserver.utilities.func_metadata", ("ArgModelBase", "FuncMetadata")),
     ("mcp_types", ("CallToolResult.model_fields.structured_content", "ListToolsResult", "Tool")),
+    ("mcp_types.version", ("MODERN_PROTOCOL_VERSIONS",)),
 )
 
 

@@ -19,6 +19,7 @@ from agent_adapter.core.errors import (
     ApprovalPending,
     ToolFailed,
 )
+from agent_adapter.core.identity import Identity
 from agent_adapter.core.result_parts import parts_of
 from agent_adapter.core.results import plain_result
 from agent_adapter.exec.scope import RunScope, current_scope
@@ -75,22 +76,46 @@ def session_of(session: Any) -> str:
     return found
 
 
+def lasts(request: Any) -> bool:
+    """Whether the connection of a server's request context serves more than this request.
+
+    It does after a handshake, over HTTP only where the server itself gave the session an id: a
+    header of the client's would be its own word.
+    """
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+    connection = getattr(request.session, "_connection", None)
+    if connection is None:
+        return False
+    if request.request is not None:
+        return connection.session_id is not None
+    return connection.protocol_version not in MODERN_PROTOCOL_VERSIONS
+
+
 def bind(
-    session_id: str, request_id: Any, *, bound_by: str, principal: str | None = None
+    session_id: str,
+    request_id: Any,
+    *,
+    bound_by: str,
+    principal: str | None = None,
+    lasting: bool = False,
 ) -> ToolContext:
     """A context for one request: its call id is the connection's and the request's together.
 
-    The connection is also the run, so that a repeated call finds the approval it waits for, unless
-    an `executor.run_scope` surrounds the call.
+    A `lasting` connection is also the run and the conversation, unless an `executor.run_scope`
+    surrounds the call; a connection of one request says nothing of the run. Each call is new.
     """
     scoped = isinstance(current_scope.get(), RunScope)
-    return ToolContext(
+    ctx = ToolContext(
         f"{session_id}:{_request_text(request_id)}",
         None if scoped else session_id,
         None if scoped else session_id,
         principal=principal,
         bound_by=bound_by,
     )
+    run = session_id if lasting and not scoped else None
+    ctx.identity = Identity(run=run, conversation=run)
+    return ctx
 
 
 def principal_of(token: Any, components: Callable[[Any], Any]) -> str | None:
