@@ -24,8 +24,7 @@ from agent_adapter.integrations.wires.anthropic import blocks_of, calls_of, resu
 from agent_adapter.integrations.wires.calls import (
     CallAnswerer,
     arguments_of,
-    member,
-    run_of,
+    place_in,
     settled,
 )
 
@@ -65,8 +64,9 @@ async def run_tool_calls(
     """The messages that answer the calls of `message`: one of the user, or none without calls.
 
     The calls run in parallel. Append the assistant's own message first, then these. `run_id` names
-    the conversation's loop; without one, the message is a run of its own. Giving the same message
-    again answers what ended from the ledger and runs only the rest.
+    the task that the message belongs to; without it, and without a run scope around, the run is
+    unknown: rules kept per run ask or refuse. Giving the same message again answers what ended from
+    the ledger and runs only the rest; a call in another message is a new call.
 
     Raises:
         ApprovalPending: calls wait for a person (`ids`); the others have ended. Give the same
@@ -77,8 +77,8 @@ async def run_tool_calls(
         registry,
         "anthropic",
         executor=executor,
-        run_id=run_of(run_id, "anthropic", member(message, "id")),
         thread_id=thread_id,
+        **place_in(run_id, "anthropic", message),
     )
     answers = settled(await answerer.answer_all(calls, again=True))
     if not answers:
@@ -96,7 +96,7 @@ def anthropic_runnable(
     """One tool for `client.beta.messages.tool_runner(tools=[…])`, whose calls run by themselves.
 
     The SDK does not tell a tool the id of its call, so each call gets one of its own. `run_id` is
-    the run of every call; without one, what surrounds a call decides, or it is a run of its own.
+    the run of every call; without one, what surrounds a call decides, or the run is unknown.
     """
     _check_anthropic()
     runner = runner_for(executor)

@@ -15,7 +15,7 @@ from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.quarantine import OnError, exported
-from agent_adapter.integrations.wires.calls import CallAnswerer, member, run_of, settled
+from agent_adapter.integrations.wires.calls import CallAnswerer, place_in, settled
 from agent_adapter.integrations.wires.gemini import calls_of, declaration_of, part_of, tools_of
 
 if TYPE_CHECKING:
@@ -51,9 +51,10 @@ async def function_responses(
     """The parts that answer the calls of `response` (or of its `Content`), in their order.
 
     The calls run in parallel. Append the candidate's own content first, then these parts as one
-    `Content` of the user. `run_id` names the conversation's loop; without one, the response is a
-    run of its own. Giving the same response again answers what ended from the ledger and runs only
-    the rest, where the response or the calls have ids.
+    `Content` of the user. `run_id` names the task that the response belongs to; without it, and
+    without a run scope around, the run is unknown: rules kept per run ask or refuse. Giving it
+    again answers what ended from the ledger and runs only the rest, where the response or
+    the calls have ids; a call in another response is a new call.
 
     Raises:
         ApprovalPending: calls wait for a person (`ids`); the others have ended. Give the same
@@ -64,8 +65,8 @@ async def function_responses(
         registry,
         "google_genai",
         executor=executor,
-        run_id=run_of(run_id, "google_genai", member(response, "response_id")),
         thread_id=thread_id,
+        **place_in(run_id, "google_genai", response, id="response_id", made="create_time"),
     )
     answers = settled(await answerer.answer_all(calls, again=True))
     return [part_of(answer) for answer in answers]

@@ -17,7 +17,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.imports import imported
 from agent_adapter.integrations.quarantine import OnError, exported
-from agent_adapter.integrations.wires.calls import CallAnswerer, member, run_of, settled
+from agent_adapter.integrations.wires.calls import CallAnswerer, place_in, settled
 from agent_adapter.integrations.wires.openai import (
     Api,
     answers_of,
@@ -28,6 +28,9 @@ from agent_adapter.integrations.wires.openai import (
 
 if TYPE_CHECKING:
     from openai.lib.responses_tool_runner import AsyncRegisteredFunction, RegisteredFunction
+
+
+_MADE: dict[Api, str] = {"chat": "created", "responses": "created_at"}
 
 
 def openai_tool(spec: ToolSpec, *, api: Api = "chat", strict: bool = False) -> dict[str, Any]:
@@ -77,8 +80,10 @@ async def run_tool_calls(
     """The messages (Chat Completions) or items (Responses) that answer the calls of `response`.
 
     The calls run in parallel. Append the response's own message or items first, then these.
-    `run_id` names the conversation's loop; without one, the response is a run of its own. Giving
-    the same response again answers what ended from the ledger and runs only the rest.
+    `run_id` names the task that the response belongs to; without it, and without a run scope
+    around, the run is unknown: rules kept per run ask or refuse. Giving the same response again
+    answers what ended from the ledger and runs only the rest; a call in another response is a new
+    call, whatever id it repeats.
 
     Raises:
         ApprovalPending: calls wait for a person (`ids`); the others have ended. Give the same
@@ -89,9 +94,9 @@ async def run_tool_calls(
         registry,
         "openai",
         executor=executor,
-        run_id=run_of(run_id, "openai", member(response, "id")),
         thread_id=thread_id,
         mend=meant,
+        **place_in(run_id, "openai", response, made=_MADE[api]),
     )
     answers = settled(await answerer.answer_all(calls, again=True))
     return answers_of(answers, api)

@@ -21,6 +21,7 @@ from agent_adapter.core.errors import (
     ToolDefinitionError,
     ToolNotFound,
 )
+from agent_adapter.core.identity import Identity, Position
 from agent_adapter.core.result_parts import parts_of
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.executor import Executor
@@ -88,8 +89,9 @@ Mended = Callable[["ToolSpec", Mapping[str, Any]], Mapping[str, Any]]
 class CallAnswerer:
     """Answers the calls of one conversation with the tools that `target` may use.
 
-    `run_id=None` leaves the run to what surrounds the call. `gate` asks a port of its own before
-    the executor does.
+    `run_id=None` leaves the run to what surrounds the call. With `run_is_known=False` it only tells
+    the calls of one response from others: no rule is kept for it. `response` names the response
+    whose calls are answered. `gate` asks a port of its own before the executor does.
     """
 
     def __init__(
@@ -102,6 +104,8 @@ class CallAnswerer:
         run_id: str | None = None,
         thread_id: str | None = None,
         mend: Mended | None = None,
+        run_is_known: bool = True,
+        response: Position | None = None,
     ) -> None:
         self.registry = registry
         self.target = target
@@ -110,6 +114,8 @@ class CallAnswerer:
         self.run_id = run_id
         self.thread_id = thread_id
         self.mend = mend
+        self.run_is_known = run_is_known
+        self.response = response
 
     async def answer_all(self, calls: Iterable[ProviderCall], *, again: bool) -> list[Answer]:
         """An answer for each call, in order; they run in parallel, and all of them end.
@@ -117,32 +123,25 @@ class CallAnswerer:
         `again` says that these calls may have been answered before: what ended is then taken from
         the ledger. Cancellation reaches every call.
         """
-        waiting = [self._answer(call, again) for call in calls]
+        waiting = [self._answer(call, index, again) for index, call in enumerate(calls)]
         if len(waiting) == 1:
             return [await waiting[0]]
         return list(await asyncio.gather(*waiting))
 
-    async def _answer(self, call: ProviderCall, again: bool) -> Answer:
+    async def _answer(self, call: ProviderCall, index: int, again: bool) -> Answer:
         try:
-            return Answer(call=call, value=await self._run(call, again))
+            return Answer(call=call, value=await self._run(call, index, again))
         except Exception as exc:
             return Answer(call=call, error=exc)
 
-    async def _run(self, call: ProviderCall, again: bool) -> Any:
+    async def _run(self, call: ProviderCall, index: int, again: bool) -> Any:
         spec = self._spec(call.name)
         if not call.complete:
-            return await self._refused(spec, call)
+            return await self._refused(spec, call, index)
         args: Mapping[str, Any] = arguments_of(spec, call.arguments)
         if self.mend is not None:
             args = self.mend(spec, args)
-        bind = partial(
-            ToolContext,
-            call.call_id,
-            self.run_id,
-            self.thread_id,
-            bound_by=self.target,
-            reexecutes=again,
-        )
+        bind = partial(self._context, call, index, again)
         ctx = bind()
         if self.gate is None or spec.confirm is False:
             return await self.runner.run_spec(spec, args, ctx, call_id=call.call_id)
@@ -154,13 +153,25 @@ class CallAnswerer:
         finally:
             grant.drop()
 
-    async def _refused(self, spec: ToolSpec, call: ProviderCall) -> Any:
+    def _context(self, call: ProviderCall, index: int, again: bool = False) -> ToolContext:
+        ids = (call.call_id, self.run_id, self.thread_id)
+        # Without a place the provider's id must do: it may come again in the next response.
+        ctx = ToolContext(*ids, bound_by=self.target, reexecutes=again and self.response is None)
+        run = self.run_id if self.run_is_known else None
+        ctx.identity = Identity(
+            run=run,
+            conversation=run if self.thread_id is None else self.thread_id,
+            position=None if self.response is None else (*self.response, index),
+        )
+        return ctx
+
+    async def _refused(self, spec: ToolSpec, call: ProviderCall, index: int) -> Any:
         """Have the executor refuse a call that may be cut off, so that the ledger knows of it."""
         why = call.finish or "no finish reason"
         if not isinstance(self.runner, Executor):  # another runner might run it
             raise ToolArgsIncomplete(spec.name, why)
-        ids = (call.call_id, self.run_id, self.thread_id)
-        ctx = ToolContext(*ids, bound_by=self.target, incomplete=why)
+        ctx = self._context(call, index)
+        ctx.incomplete = why
         return await self.runner.run_spec(spec, {}, ctx, call_id=call.call_id)
 
     def _spec(self, name: str) -> ToolSpec:
@@ -190,14 +201,23 @@ def settled(answers: Sequence[Answer]) -> list[Answer]:
     return list(answers)
 
 
-def run_of(run_id: str | None, target: str, native: Any) -> str | None:
-    """The run of a response's calls: the one that is named, the one around, or one of its own.
+def place_in(
+    run_id: str | None, target: str, response: Any, *, id: str = "id", made: str | None = None
+) -> dict[str, Any]:
+    """Run and place of a response's calls, as options of a `CallAnswerer`.
 
-    A run of its own keeps apart the call ids of servers that count them from zero each time.
+    The run is the one that is named or that surrounds the call. Else it is unknown, and the
+    response only tells its calls from those of others. `id` and `made` are the response's fields
+    with its id and its time: some servers draw ids so short that they repeat.
     """
+    native = member(response, id)
+    if not isinstance(native, str) or not native:
+        return {"run_id": run_id, "run_is_known": run_id is not None}
+    when = member(response, made) if made is not None else None
+    place = (native,) if when is None else (native, str(when))
     if run_id is not None or current_scope.get() is not None:
-        return run_id
-    return f"{target}:{native}" if isinstance(native, str) and native else None
+        return {"run_id": run_id, "response": place}
+    return {"run_id": f"{target}:{native}", "run_is_known": False, "response": place}
 
 
 def arguments_of(spec: ToolSpec, sent: Any) -> dict[str, Any]:
