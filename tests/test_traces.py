@@ -13,7 +13,7 @@ CHANGES = {
     "bare read": 20,
     "durable write": 74,
     "confirmed write": 132,
-    "envelope to reply": 262,
+    "envelope to reply": 270,
 }
 """The most changes of file on each path: a third fewer than version 0.1 made, at least."""
 
