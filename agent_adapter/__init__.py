@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         NotFoundError as NotFoundError,
         ProtocolError as ProtocolError,
         RunLimitExceeded as RunLimitExceeded,
+        RunUnknown as RunUnknown,
         StaleTurn as StaleTurn,
         StoreError as StoreError,
         ToolArgsIncomplete as ToolArgsIncomplete,

@@ -85,7 +85,7 @@ def content_facts(value: Any) -> list[dict[str, Any]]:
     for part in parts_of(value):
         if isinstance(part, Media):
             known = {"size": part.size, "sha256": part.digest, "uri": part.uri, "name": part.name}
-            told = {name: fact for name, fact in known.items() if fact is not None}
+            told: dict[str, Any] = {n: fact for n, fact in known.items() if fact is not None}
             found.append({"kind": part.kind, "media_type": part.media_type} | told)
     return found
 

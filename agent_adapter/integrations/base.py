@@ -103,7 +103,7 @@ class IntegrationBase(ABC):
         super().__init_subclass__(**options)
         own = vars(cls).get("bind_context")
         if inspect.isfunction(own):
-            cls.bind_context = _marking(own)  # type: ignore[method-assign]
+            cls.bind_context = _marking(own)  # type: ignore[method-assign, assignment]
 
     @abstractmethod
     def export_tool(self, spec: ToolSpec, *, executor: ToolRunner | None = None) -> Any:

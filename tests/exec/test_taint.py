@@ -13,6 +13,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import CachePolicy
 from agent_adapter.exec.approval.ports.policy import PolicyApproval
 from agent_adapter.exec.executor import Executor
+from agent_adapter.store.keys import conversation_key
 from tests.exec.shop import ARGS, Till, another_process, in_run, turns
 from tests.fakes.store import FaultyStore
 
@@ -148,7 +149,9 @@ async def test_r15_a_source_that_is_read_often_leaves_one_label(store: Any) -> N
         await executor.run_spec(till.spec, ARGS, in_run(f"run_{i}", thread_id="th"))
         if i in (29, 59):
             found.append(await store.read(lambda tx: tx.count("taints")))
-    of_thread = await store.read(lambda tx: tx.select("taints", {"scope": "thread::th"}))
+    of_thread = await store.read(
+        lambda tx: tx.select("taints", {"scope": conversation_key("", "th")})
+    )
     assert [row["label"] for row in of_thread] == ["charge"]
     assert found == [31, 61]  # one of each run, one of the thread
 

@@ -58,6 +58,7 @@ async def _checkpointed(
     saver = Checkpoints(configurable["__pregel_checkpointer"], thread_id, blocking=blocking)
     namespace = native.info.checkpoint_ns
     levels = levels_of(configurable, namespace)
+    run: str | None
     if configurable.get("__pregel_durability") == "exit":
         # Nothing is saved while the tool runs: only the thread and the outermost task last.
         level, run, rewritten = "", f"thread:{thread_id}", True
