@@ -57,7 +57,7 @@ def _check_covered(kind: str, probe: Probe, approved: list[ApprovalRequest]) -> 
     """Each run has an approval of its own: for its call id, its run and its arguments."""
     given = Counter(_key(r.call_id, r.run_id, r.arguments) for r in approved)
     ran = Counter(
-        _key(ctx.call_id, ctx.identity.run, args)
+        _key(ctx.call_id, ctx.identity.run or ctx.run_id, args)
         for ctx, args in zip(probe.contexts, probe.calls, strict=True)
     )
     stolen = sorted((ran - given).elements())

@@ -235,7 +235,7 @@ def request_for(spec: ToolSpec, arguments: Mapping[str, Any], ctx: ToolContext) 
         arguments=dict(arguments),
         shown=repr(dict(arguments)),
         call_id=call_id,
-        run_id=ctx.identity.run or "run_fake",
+        run_id=ctx.identity.run or ctx.run_id or "run_fake",
         thread_id=ctx.thread_id,
         call_key=call_id,
         binding=call_id,

@@ -32,11 +32,13 @@ WITHOUT_EXTRA = {"generic": "it needs no package; its clients bring their own"}
 
 SHARED = {
     "base",
+    "blocks",
     "discovery",
-    "quarantine",
     "imports",
     "installed",
     "langchain_core",
+    "part_text",
+    "quarantine",
     "requirements",
     "wires",
 }

@@ -231,7 +231,7 @@ async def test_a_decision_wakes_a_turn_after_a_restart(tmp_path: Path) -> None:
 
 
 async def test_an_approval_that_nobody_decides_wakes_the_turn_and_is_asked_again() -> None:
-    """The question's hour is over: the round runs again, and files a new one."""
+    """The question's time is over: the round runs again, and files a new one."""
     done: list[str] = []
     registry = _shop(done)
     attempts: list[int] = []
@@ -246,7 +246,7 @@ async def test_an_approval_that_nobody_decides_wakes_the_turn_and_is_asked_again
         channel = await _pipeline(at, worker)
         await channel.send("refund A1")
         await at.settle()
-        await at.pass_by(3599)
+        await at.pass_by(72 * 3600 - 1)
         assert attempts == [1]
         await at.pass_by(10)
         assert attempts == [1, 2]

@@ -42,6 +42,7 @@ from agent_adapter.network import (
 )
 from agent_adapter.network.links.frames import Hello, encode_frame
 from agent_adapter.network.workflow_helpers import set_context
+from agent_adapter.store.keys import conversation_key
 from agent_adapter.store.memory import MemoryStore
 from agent_adapter.store.taint import labels
 from tests.network._relay import relay
@@ -468,7 +469,7 @@ async def test_words_from_elsewhere_mark_the_channel(
             person = await client.register_human(Passport(name=name))
             channel = await person.open(type="conversation", target="anna")
             await channel.send("hello")
-            scope = f"thread::{channel.channel_id}"
+            scope = conversation_key("", channel.channel_id)
             found.append(await hub.store.read(lambda tx, scope=scope: labels(tx, [scope])))
     assert found == [("remote participant cid",), ()]
 
