@@ -29,12 +29,12 @@ class ToolContext:
         idempotency_key: the call's one identity, set before the function is entered.
         deadline: when the call times out, on the event loop's clock; `None` without a time-out.
         try_number: which retry of this call is running, from 1.
+        found_identity: the identity that the integration found; `None` where it found none.
         run_is_known: whether the run is real; `False` once the executor had to make an id up.
         call_ref: the executor's own record of the call, set when a call starts.
     """
 
     __slots__ = (
-        "_identity",
         "_sink",
         "approval",
         "attempt",
@@ -43,6 +43,7 @@ class ToolContext:
         "call_ref",
         "deadline",
         "extras",
+        "found_identity",
         "idempotency_key",
         "incomplete",
         "parent_call_id",
@@ -86,7 +87,7 @@ class ToolContext:
         self.incomplete = incomplete
         self.position: Position | None = None
         self.run_is_known = True
-        self._identity: Identity | None = None
+        self.found_identity: Identity | None = None
         self.idempotency_key: str | None = None
         self.deadline: float | None = None
         self.try_number = 1
@@ -96,8 +97,8 @@ class ToolContext:
     @property
     def identity(self) -> Identity:
         """Which call this is: as its integration set it, else what the ids above say."""
-        if self._identity is not None:
-            return self._identity
+        if self.found_identity is not None:
+            return self.found_identity
         run = self.run_id if self.run_is_known else None
         reentry = Reentry.RESUMED if self.reexecutes else Reentry.NEW
         return Identity(
@@ -111,19 +112,14 @@ class ToolContext:
 
     @identity.setter
     def identity(self, found: Identity) -> None:
-        self._identity = found
+        self.found_identity = found
         self.position = found.position
         self.attempt = found.attempt
         self.tenant = found.tenant or self.tenant
 
-    @property
-    def found_identity(self) -> Identity | None:
-        """The identity that the integration found; `None` where it found none."""
-        return self._identity
-
     def forget_identity(self) -> None:
         """Let the ids and the run around the call say which one it is."""
-        self._identity = self.position = None
+        self.found_identity = self.position = None
 
     def send_events_to(self, sink: Callable[[Any, ToolContext], None]) -> None:
         """Pass what the tool emits to `sink`; the executor sets it if there are subscribers."""

@@ -20,7 +20,14 @@ from agent_adapter.exec.scope import RunScope, current_scope, sub_run_id
 from agent_adapter.store.approvals import Take
 from agent_adapter.store.base import Row, Store
 from agent_adapter.store.intents import Intent
-from agent_adapter.store.keys import asker_of, conversation_key, place_of, run_key, run_scope_of
+from agent_adapter.store.keys import (
+    RUN_SCOPE,
+    TENANT_MARK,
+    asker_of,
+    conversation_key,
+    place_of,
+    run_key,
+)
 
 
 class Call:
@@ -135,13 +142,16 @@ class Call:
             ctx.run_is_known = False
         given = ctx.found_identity
         run = ctx.run_id if given is None else given.run
-        self.run_id: str = run_key(ctx.tenant, ctx.run_id if run is None else run)
+        name = ctx.run_id if run is None else run
+        # Without a tenant a run's name is its key; this is asked for every call.
+        plain = ctx.tenant == "" and not name.startswith(TENANT_MARK)
+        self.run_id: str = name if plain else run_key(ctx.tenant, name)
         dialogue = ctx.thread_id if given is None else given.conversation
         if self.parent is None:
             self.run_is_known = ctx.run_is_known if given is None else run is not None
             self.root_run_id = self.run_id
             self.requester = ctx.principal
-            self.conversation: str | None = run_scope_of(self.run_id) if self.run_is_known else None
+            self.conversation: str | None = RUN_SCOPE + self.run_id if self.run_is_known else None
             if dialogue is not None:
                 self.conversation = conversation_key(ctx.tenant, dialogue)
         self.position_key: str | None = (
@@ -294,7 +304,9 @@ class Call:
     def asker(self) -> str:
         """The key of whoever makes the call, as far as that is known."""
         ctx = self.ctx
-        return asker_of(ctx.tenant, ctx.principal, self.conversation)
+        if ctx.principal is None and self.conversation is not None:
+            return self.conversation
+        return asker_of(ctx.tenant, ctx.principal)
 
     def adopt(self, ctx: ToolContext) -> None:
         """Run this prepared call under the context that the framework made for the run."""
@@ -326,7 +338,7 @@ class Call:
 
     def scopes(self) -> list[str]:
         """The scopes that this call reads labels from and puts them on."""
-        run = run_scope_of(self.root_run_id)
+        run = RUN_SCOPE + self.root_run_id
         if self.conversation is None or self.conversation == run:
             return [run]
         return [run, self.conversation]

@@ -180,7 +180,8 @@ class FlatRead:
         self._given = dict(call.given)
         self._values = call.values or {}
         self._names = (call.call_key, call.run_id, ctx.thread_id, ctx.principal, ctx.tenant)
-        self._keys = (call.position_key, call.conversation, call.asker(), call.run_name)
+        name = None if call.run_id == ctx.run_id else call.run_name
+        self._keys = (call.position_key, call.conversation, name)
         parent = call.parent.key() if call.parent is not None else None
         self._ids = (ctx.call_id, ctx.attempt, call.n, call.cost, parent)
         self._tag = tag
@@ -210,12 +211,11 @@ class FlatRead:
     def _intent(self, arguments: bytes) -> Intent:
         call_key, run_id, thread_id, principal, tenant = self._names
         call_id, attempt, n, cost, parent = self._ids
-        place, conversation, asker, run_name = self._keys
+        place, conversation, run_name = self._keys
         return Intent(
             run_id=run_id,
             place=place,
             conversation=conversation,
-            asker=asker,
             run_name=run_name,
             tool=self._spec.name,
             digest=digest(self._given),

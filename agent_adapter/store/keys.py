@@ -10,18 +10,27 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-_HASHED = "tenant:"
+TENANT_MARK = "tenant:"
+"""What the key of a run of a tenant begins with."""
+
+RUN_SCOPE = "run:"
+"""What the key of a dialogue begins with of which no more is known than its run."""
+
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def run_key(tenant: str, run: str) -> str:
     """The key of a run: its own name where no tenant is in play, so that it stays readable."""
-    return run if tenant == "" and not run.startswith(_HASHED) else _HASHED + _hash(tenant, run)
+    return (
+        run
+        if tenant == "" and not run.startswith(TENANT_MARK)
+        else TENANT_MARK + _hash(tenant, run)
+    )
 
 
 def run_scope_of(run: str) -> str:
     """The key of a dialogue of which no more is known than the run with that key."""
-    return f"run:{run}"
+    return RUN_SCOPE + run
 
 
 def conversation_key(tenant: str, conversation: str) -> str:
@@ -44,12 +53,13 @@ def once_key_of(tenant: str, tool: str, once_key: str) -> str:
     return "call_" + _hash("once", tenant, tool, once_key)
 
 
-def asker_of(tenant: str, principal: str | None, conversation: str | None) -> str:
-    """Who makes a call, as far as it is known: unclear writes and open questions are theirs."""
+def asker_of(tenant: str, principal: str | None) -> str:
+    """Who makes a call: the principal, or anonymous in the tenant.
+
+    For a call without a principal in a known conversation, the conversation's key stands for it.
+    """
     if principal is not None:
         return "asker:" + _hash("principal", tenant, principal)
-    if conversation is not None:
-        return "asker:" + _hash("conversation", tenant, conversation)
     return "asker:" + _hash("anonymous", tenant)
 
 

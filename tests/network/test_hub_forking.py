@@ -10,6 +10,7 @@ import agent_adapter as aa
 from agent_adapter.core.errors import NotFoundError, ProtocolError
 from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_PACKET
 from agent_adapter.network.hub import commands
+from agent_adapter.store.keys import conversation_key
 from agent_adapter.store.memory import MemoryStore
 from tests.network._scene import Scene, TransitionGraph, scene
 
@@ -70,14 +71,16 @@ async def test_a_fork_copies_variables_and_taint_and_no_deadlines() -> None:
     store = MemoryStore()
     async with scene(store) as at:
         channel = await _three(at, first)
-        thread = f"thread::{channel.channel_id}"
+        thread = conversation_key("", channel.channel_id)
         row = {"scope": thread, "label": "web", "at": 1.0}
         await store.write(lambda tx: tx.insert("taints", row))
         await channel.send("go")
         await at.settle()
         made = await at.hub.fork(channel.channel_id, at=await _packet(at, channel, "first"))
         assert (await at.hub.adapter_state(made)).context_vars == {"n": 1}
-        taints = await store.read(lambda tx: tx.select("taints", {"scope": f"thread::{made}"}))
+        taints = await store.read(
+            lambda tx: tx.select("taints", {"scope": conversation_key("", made)})
+        )
         assert [item["label"] for item in taints] == ["web"]
         await at.pass_by(700)
         assert await at.reason(made) is None

@@ -53,7 +53,7 @@ def _name_askers(table: str, key: str, states: dict[str, list[str]]) -> None:
         conversation = (
             run_scope_of(run) if thread is None else conversation_key(tenant or "", thread)
         )
-        asker = asker_of(tenant or "", principal, conversation)
+        asker = conversation if principal is None else asker_of(tenant or "", principal)
         connection.execute(
             sa.update(rows).where(rows.c[key] == id).values(conversation=conversation, asker=asker)
         )
