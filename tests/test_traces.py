@@ -11,8 +11,8 @@ import pytest
 
 CHANGES = {
     "bare read": 20,
-    "durable write": 81,
-    "confirmed write": 138,
+    "durable write": 84,
+    "confirmed write": 142,
     "envelope to reply": 270,
 }
 """The most changes of file on each path.
