@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import uuid
 from typing import Any
 
 import agent_adapter as aa
@@ -116,7 +117,8 @@ async def ask(store: Any) -> None:
     executor = aa.Executor(registry, approval=aa.DeferredApproval(store), store=store)
     for line in sys.stdin:
         try:
-            await executor.run("refund", json.loads(line))
+            run = aa.ToolContext(run_id=f"run_{uuid.uuid4().hex}")
+            await executor.run("refund", json.loads(line), ctx=run)
         except aa.ApprovalPending as pending:
             say(id=pending.id)
 

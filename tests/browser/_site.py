@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import sys
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -79,7 +80,8 @@ class Site:
         """A new question in the inbox, asked by another process than the console's."""
         executor = aa.Executor(registry, approval=aa.DeferredApproval(self.store), store=self.store)
         with pytest.raises(aa.ApprovalPending) as caught:
-            await executor.run("refund", {"order_id": "A1", "amount": 5} | arguments)
+            run = aa.ToolContext(run_id=f"run_{uuid.uuid4().hex}")
+            await executor.run("refund", {"order_id": "A1", "amount": 5} | arguments, ctx=run)
         return await self.record(caught.value.id)
 
     async def record(self, id: str) -> ApprovalRecord:
