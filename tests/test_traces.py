@@ -11,14 +11,11 @@ import pytest
 
 CHANGES = {
     "bare read": 20,
-    "durable write": 84,
-    "confirmed write": 142,
-    "envelope to reply": 270,
+    "durable write": 74,
+    "confirmed write": 134,
+    "envelope to reply": 262,
 }
-"""The most changes of file on each path.
-
-Looking for unclear writes of the same asker in other runs costs a write six of them.
-"""
+"""The most changes of file on each path."""
 
 
 @pytest.fixture(scope="module")

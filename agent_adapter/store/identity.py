@@ -230,7 +230,8 @@ def key_of(intent: Intent, n: int) -> str:
     """The identity under which the intent is written as the nth such call."""
     if intent.once_key is not None:
         return once_key_of(intent.tenant, intent.tool, intent.once_key)
-    return intent.call_key or call_key_of(intent.where, intent.tool, intent.digest, n)
+    where = intent.place or intent.run_id
+    return intent.call_key or call_key_of(where, intent.tool, intent.digest, n)
 
 
 def entries(tx: Transaction, sub_run: str) -> int:

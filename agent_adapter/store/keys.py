@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 TENANT_MARK = "tenant:"
@@ -53,6 +54,7 @@ def once_key_of(tenant: str, tool: str, once_key: str) -> str:
     return "call_" + _hash("once", tenant, tool, once_key)
 
 
+@lru_cache(maxsize=1024)
 def asker_of(tenant: str, principal: str | None) -> str:
     """Who makes a call: the principal, or anonymous in the tenant.
 

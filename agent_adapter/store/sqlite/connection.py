@@ -110,3 +110,17 @@ def is_unstorable(error: BaseException) -> bool:
 def error_code(error: sqlite3.Error) -> int:
     """SQLite's primary result code; 0 where the error is the driver's own."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def mapped(name: str, error: BaseException) -> BaseException:
+    """What the caller of an operation on this store gets for an error that it raised."""
+    if is_unstorable(error):
+        unstorable = StoreError(f"{name}: an operation cannot be stored: {error}")
+        unstorable.__cause__ = error
+        return unstorable
+    if isinstance(error, StopIteration):
+        # A future refuses it.
+        stop = RuntimeError("an operation raised StopIteration")
+        stop.__cause__ = error
+        return stop
+    return error

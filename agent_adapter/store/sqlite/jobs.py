@@ -1,17 +1,14 @@
-"""What waits for the writer: operations, who asked for them, and how they hear of the end."""
+"""What waits for the writer: operations, who asked for them, and what came of them."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Operation
-
-_log = logging.getLogger("agent_adapter.store")
+from agent_adapter.store.sqlite.file import FileMoved
 
 Loop = asyncio.AbstractEventLoop
 Future = asyncio.Future[Any]
@@ -29,36 +26,24 @@ class Job:
     error: BaseException | None = None
 
 
-def deliver(batch: Iterable[Job]) -> None:
-    """Tell every loop, once, what came of its jobs; a loop's wake-up costs more than a job."""
-    by_loop: dict[Loop, list[Job]] = {}
-    for job in batch:
-        if job.loop is not None:
-            by_loop.setdefault(job.loop, []).append(job)
-        elif job.error is not None:
-            _log.error("a posted operation failed", exc_info=job.error)
-    for loop, jobs in by_loop.items():
-        call(loop, _settle, jobs)
+class OtherwiseAgain(Exception):
+    """An operation's values cannot be stored; the batch is taken back and its fallback runs."""
 
 
-def call(loop: Loop, function: Callable[[Any], None], argument: Any) -> None:
-    """Call the function in its loop's thread."""
-    with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-        loop.call_soon_threadsafe(function, argument)
+class OperationFailed(Exception):
+    """An operation raised after it had written; the batch is taken back."""
 
 
-def _settle(jobs: list[Job]) -> None:
-    for job in jobs:
-        future = job.future
-        if future is None or future.done():
-            continue
-        if job.error is not None:
-            future.set_exception(job.error)
-        else:
-            future.set_result(job.value)
+def closed(name: str) -> StoreError:
+    """The error of an operation that came after the end."""
+    return StoreError(f"{name}: this store is closed; open it again")
 
 
-def wake(room: Future) -> None:
-    """Let one who waits look again."""
-    if not room.done():
-        room.set_result(None)
+def unwritten(name: str, error: BaseException) -> StoreError:
+    """The error of an operation that could not be written, with its cause and the fix."""
+    why = str(error) or type(error).__name__
+    advice = "see that the disk has room, the file is there and no other program holds it"
+    text = why if isinstance(error, FileMoved) else f"cannot write {name}: {why}; {advice}"
+    found = StoreError(text)
+    found.__cause__ = error
+    return found

@@ -12,17 +12,29 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Operation
 from agent_adapter.store.sql.transaction import SqlTransaction
-from agent_adapter.store.sqlite.connection import is_busy, is_storage_trouble, is_unstorable
+from agent_adapter.store.sqlite.connection import (
+    is_busy,
+    is_storage_trouble,
+    is_unstorable,
+    mapped,
+)
 from agent_adapter.store.sqlite.file import DatabaseFile, FileMoved
-from agent_adapter.store.sqlite.jobs import Future, Job, Loop, call, deliver, wake
+from agent_adapter.store.sqlite.jobs import (
+    Future,
+    Job,
+    Loop,
+    OperationFailed,
+    OtherwiseAgain,
+    closed,
+    unwritten,
+)
 from agent_adapter.store.sqlite.owners import BEAT_SECONDS, Owner
 
 T = TypeVar("T")
@@ -43,14 +55,6 @@ _COURTESY_SECONDS = 0.0005
 _JOIN_SECONDS = 5.0
 
 _log = logging.getLogger("agent_adapter.store")
-
-
-class _OtherwiseAgain(Exception):
-    """An operation's values cannot be stored; the batch is taken back and its fallback runs."""
-
-
-class _OperationFailed(Exception):
-    """An operation raised after it had written; the batch is taken back."""
 
 
 class Writer:
@@ -137,13 +141,13 @@ class Writer:
             # It came too late for the thread, or the thread has just taken it.
             late = self._rest()
             for one in late:
-                one.error = _closed(self._name)
-            deliver(late)
+                one.error = closed(self._name)
+            _deliver(late)
 
     def _start(self) -> None:
         with self._starting:
             if self._stopped:
-                raise _closed(self._name)
+                raise closed(self._name)
             if self._thread is None:
                 thread = threading.Thread(
                     target=self._work, name="agent-adapter-writer", daemon=True
@@ -159,7 +163,7 @@ class Writer:
                 continue
             with self.gate:
                 self._commit(batch)
-            deliver(batch)
+            _deliver(batch)
             self._make_room()
             if self._waited:
                 self._waited = False
@@ -168,7 +172,7 @@ class Writer:
         while rest := [*self._debts(), *self._rest()]:
             with self.gate:
                 self._commit(rest, last=True)
-            deliver(rest)
+            _deliver(rest)
         with self.gate:
             self._disconnect()
 
@@ -218,11 +222,11 @@ class Writer:
             jobs = pending[:1] if alone else pending
             try:
                 self._transact(jobs)
-            except _OperationFailed:
+            except OperationFailed:
                 if not alone:
                     alone = True
                     continue
-            except _OtherwiseAgain:
+            except OtherwiseAgain:
                 continue
             except FileMoved as error:
                 self._disconnect()
@@ -244,7 +248,7 @@ class Writer:
         return None
 
     def _transact(self, jobs: Sequence[Job]) -> None:
-        """One transaction; `_OperationFailed`, rolled back, when a job raised after writing.
+        """One transaction; `OperationFailed`, rolled back, when a job raised after writing.
 
         It is told done only if what lies at the path is still the file that was opened: else two
         processes could each write a file of their own under one name.
@@ -296,11 +300,11 @@ class Writer:
             if fallback is not None and is_unstorable(error):
                 _log.warning("%s: stored without its values: %s", self._name, error)
                 job.op = fallback
-                raise _OtherwiseAgain from error
-            job.error = _mapped(self._name, error)
+                raise OtherwiseAgain from error
+            job.error = mapped(self._name, error)
             # One that raised before it wrote has nothing to take back.
             if tx.wrote:
-                raise _OperationFailed from error
+                raise OperationFailed from error
 
     def _ready(self) -> SqlTransaction:
         if self._connection is None or self._tx is None:
@@ -316,20 +320,13 @@ class Writer:
 
     def _give_up(self, batch: list[Job], error: BaseException, *, last: bool) -> None:
         """Tell those who wait; keep what was posted, which nobody else would try again."""
-        why = str(error) or type(error).__name__
-        advice = " see that the disk has room, the file is there and no other program holds it"
         for job in batch:
             job.value = job.error = None
             if job.future is None and job.op != self._owner.beat and not last:
                 self._owe(job)
             if job.future is None and not last:
                 continue
-            job.error = (
-                StoreError(why)
-                if isinstance(error, FileMoved)
-                else StoreError(f"cannot write {self._name}: {why};{advice}")
-            )
-            job.error.__cause__ = error
+            job.error = unwritten(self._name, error)
 
     def _owe(self, job: Job) -> None:
         if len(self._owed) >= QUEUE_LIMIT:
@@ -343,7 +340,7 @@ class Writer:
         # As many as waited when it began: those who come now look for themselves.
         for _ in range(len(self._room)):
             loop, room = self._room.popleft()
-            call(loop, wake, room)
+            _call(loop, _wake, room)
 
 
 def begin_immediate(connection: sqlite3.Connection | sqlite3.Cursor) -> bool:
@@ -367,18 +364,36 @@ def _nothing(tx: object) -> None:
     """Gives an idle writer's transaction something to do."""
 
 
-def _closed(name: str) -> StoreError:
-    return StoreError(f"{name}: this store is closed; open it again")
+def _deliver(batch: Iterable[Job]) -> None:
+    """Tell every loop, once, what came of its jobs; a loop's wake-up costs more than a job."""
+    by_loop: dict[Loop, list[Job]] = {}
+    for job in batch:
+        if job.loop is not None:
+            by_loop.setdefault(job.loop, []).append(job)
+        elif job.error is not None:
+            _log.error("a posted operation failed", exc_info=job.error)
+    for loop, jobs in by_loop.items():
+        _call(loop, _settle, jobs)
 
 
-def _mapped(name: str, error: BaseException) -> BaseException:
-    if is_unstorable(error):
-        mapped = StoreError(f"{name}: an operation cannot be stored: {error}")
-        mapped.__cause__ = error
-        return mapped
-    if isinstance(error, StopIteration):
-        # A future refuses it.
-        mapped_stop = RuntimeError("an operation raised StopIteration")
-        mapped_stop.__cause__ = error
-        return mapped_stop
-    return error
+def _call(loop: Loop, function: Callable[[Any], None], argument: Any) -> None:
+    """Call the function in its loop's thread."""
+    with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+        loop.call_soon_threadsafe(function, argument)
+
+
+def _settle(jobs: list[Job]) -> None:
+    for job in jobs:
+        future = job.future
+        if future is None or future.done():
+            continue
+        if job.error is not None:
+            future.set_exception(job.error)
+        else:
+            future.set_result(job.value)
+
+
+def _wake(room: Future) -> None:
+    """Let one who waits look again."""
+    if not room.done():
+        room.set_result(None)
