@@ -32,10 +32,17 @@ BROKEN = "no such file: caf\udce9\x00.txt"
 
 
 class Disk:
-    """Room on a disk that can be taken away: every commit fails with `SQLITE_FULL` meanwhile."""
+    """Room on a disk that can be taken away: every commit fails with `SQLITE_FULL` meanwhile.
 
-    def __init__(self) -> None:
+    It stands for the writer's file, and is never found to be the one that was opened: so it is
+    checked.
+    """
+
+    opened = None
+
+    def __init__(self, path: Path) -> None:
         self.full = False
+        self.path = path
 
     def check(self) -> None:
         """Raise where there is no room."""
@@ -50,7 +57,7 @@ def disk(sqlite: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     """The disk of `sqlite`, whose writer tries for 0.05 s instead of 5 s."""
     monkeypatch.setattr(writer, "_TRY_SECONDS", 0.05)
     monkeypatch.setattr(writer, "_OWED_SECONDS", 0.02)
-    made = Disk()
+    made = Disk(sqlite._writer._file.path)
     monkeypatch.setattr(sqlite._writer, "_file", made)
     yield made
     made.full = False
