@@ -6,6 +6,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     # The public names, stated here and nowhere else; each is loaded when it is first used.
+    from agent_adapter.core.answers import model_visible_error as model_visible_error
     from agent_adapter.core.content import (
         Audio as Audio,
         File as File,
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
         ApprovalDenied as ApprovalDenied,
         ApprovalExpired as ApprovalExpired,
         ApprovalPending as ApprovalPending,
+        ApprovalWithdrawn as ApprovalWithdrawn,
         AuthError as AuthError,
+        CallConflict as CallConflict,
         GuardrailBlocked as GuardrailBlocked,
         InboxFull as InboxFull,
         IntegrationError as IntegrationError,
@@ -44,7 +47,6 @@ if TYPE_CHECKING:
         ToolNotFound as ToolNotFound,
         ToolTimeout as ToolTimeout,
         WorkflowGraphError as WorkflowGraphError,
-        model_visible_error as model_visible_error,
     )
     from agent_adapter.core.inject import (
         Depends as Depends,

@@ -1,21 +1,67 @@
-"""What a model reads of how a call ended, the same in every integration."""
+"""What a model reads of how a call ended, the same in every integration.
+
+| ending | what it says |
+|---|---|
+| approved with edits | the arguments that ran, and that a person changed them; then the result |
+| denied, expired, withdrawn | which of the three, the reviewer's reason, not to ask again |
+| pending | that a person is asked, and that nothing has run |
+| in doubt | that it may have happened, and must not be repeated |
+| withheld by a guard | that the call was done, and its result is kept back |
+| cut off | that it was not run, and to send the whole call again |
+| recorded | the recorded result, and nothing else |
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
+from agent_adapter.core.content import Text
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     AgentAdapterError,
+    ApprovalDenied,
     ApprovalPending,
     ToolFailed,
+    ToolInDoubt,
     ToolNotFound,
-    model_visible_error,
 )
+from agent_adapter.core.result_parts import holds_content
 from agent_adapter.core.results import plain_result
+from agent_adapter.core.routing import Finish, Handoff
 
 _READABLE = (*MODEL_VISIBLE_ERRORS, ApprovalPending, ToolNotFound)
+
+_ADVICE: tuple[tuple[type[AgentAdapterError], str], ...] = (
+    (ApprovalDenied, "it did not run; do not ask for it again in this run"),
+    (ToolInDoubt, "it may have happened: do not repeat it"),
+)
+"""What a model must know of an error beyond its message."""
+
+_CHANGED = "a person changed the arguments of this call"
+
+
+def told(value: Any, edited: Mapping[str, Any] | None) -> Any:
+    """The value, with what a person changed in the call where they did (`ctx.edited`).
+
+    JSON becomes `{"note", "arguments", "result"}`; parts get one more in front. A value that routes
+    a turn stays as it is.
+    """
+    if edited is None or isinstance(value, (Handoff, Finish)):
+        return value
+    if holds_content(value):
+        note = Text(f"{_CHANGED}; it ran with {_json(edited)}")
+        return [note, *(value if isinstance(value, (list, tuple)) else (value,))]
+    note_of = f"{_CHANGED}; it ran with these"
+    return {"note": note_of, "arguments": dict(edited), "result": json.loads(plain_result(value))}
+
+
+def model_visible_error(exc: BaseException) -> dict[str, Any]:
+    """`{"error": {"kind", "message"}}` for a model; a foreign exception shows its class alone."""
+    if isinstance(exc, AgentAdapterError):
+        return {"error": {"kind": exc.kind, "message": _message(exc)}}
+    return {"error": {"kind": ToolFailed.kind, "message": type(exc).__name__}}
 
 
 def answer_data(value: Any = None, error: BaseException | None = None) -> Any:
@@ -36,4 +82,16 @@ def answer_text(value: Any = None, error: BaseException | None = None) -> str:
     """`answer_data` as JSON text."""
     if error is None:
         return plain_result(value)
-    return json.dumps(answer_data(error=error), ensure_ascii=False)
+    return _json(answer_data(error=error))
+
+
+def _message(error: AgentAdapterError) -> str:
+    parts = [str(error)]
+    parts += [advice for kind, advice in _ADVICE if isinstance(error, kind)]
+    if error.edited is not None:
+        parts.append(f"{_CHANGED}; it was made with {_json(error.edited)}")
+    return "; ".join(parts)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -31,6 +31,8 @@ class ToolContext:
         try_number: which retry of this call is running, from 1.
         found_identity: the identity that the integration found; `None` where it found none.
         run_is_known: whether the run is real; `False` once the executor had to make an id up.
+        edited: what a person put in place of the arguments, as JSON values with secrets masked;
+            `None` where the call ran as it was asked, or its recorded outcome was given.
         call_ref: the executor's own record of the call, set when a call starts.
     """
 
@@ -42,6 +44,7 @@ class ToolContext:
         "call_id",
         "call_ref",
         "deadline",
+        "edited",
         "extras",
         "found_identity",
         "idempotency_key",
@@ -91,6 +94,7 @@ class ToolContext:
         self.idempotency_key: str | None = None
         self.deadline: float | None = None
         self.try_number = 1
+        self.edited: dict[str, Any] | None = None
         self.call_ref: Any = None
         self._sink: Callable[[Any, ToolContext], None] | None = None
 

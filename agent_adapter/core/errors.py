@@ -12,10 +12,12 @@
     │   ├── ToolInFlight     *   another live process is running this call
     │   └── ToolBusy         *   no worker thread is free
     ├── ApprovalDenied       *   a person or a rule denied the call, or there is neither
-    │   └── ApprovalExpired  *   the decision or its use came too late
+    │   ├── ApprovalExpired  *   the decision or its use came too late
+    │   └── ApprovalWithdrawn *  the question was taken back, or whoever asked is gone
     ├── ApprovalPending          a person has not decided yet
     ├── GuardrailBlocked     *   a guard stopped the call or withheld its result
     ├── RunLimitExceeded     *   the run used up one of its limits
+    ├── CallConflict             a `call_id` names another call of the run already
     ├── StoreError               a store cannot be opened, read or written
     ├── NetworkError             something about channels and their participants
     │   ├── ProtocolError        a message or channel breaks the channel's rules: nothing written
@@ -41,6 +43,9 @@ class AgentAdapterError(Exception):
     """Base of every error of this library; `kind` is stable and kebab-case."""
 
     kind: ClassVar[str] = "agent-adapter-error"
+
+    edited: dict[str, Any] | None = None
+    """What a person put in place of the arguments of the call that ended so, secrets masked."""
 
 
 class ToolDefinitionError(AgentAdapterError):
@@ -156,6 +161,12 @@ class ApprovalExpired(ApprovalDenied):
     kind = "approval-expired"
 
 
+class ApprovalWithdrawn(ApprovalDenied):
+    """The question was taken back before anybody answered, or whoever asked it is gone."""
+
+    kind = "approval-withdrawn"
+
+
 class ApprovalPending(AgentAdapterError):
     """A person has not decided yet.
 
@@ -174,7 +185,8 @@ class ApprovalPending(AgentAdapterError):
         self.ids = tuple(ids) if ids is not None else (id,)
 
     def __str__(self) -> str:
-        return f"approval required: {', '.join(self.ids)}"
+        # Some frameworks show a model this text as it is.
+        return f"approval required: {', '.join(self.ids)} (a person is asked; nothing has run)"
 
 
 class GuardrailBlocked(AgentAdapterError):
@@ -200,6 +212,12 @@ class RunUnknown(RunLimitExceeded):
     """
 
     kind = "run-unknown"
+
+
+class CallConflict(AgentAdapterError):
+    """A `call_id` given to `Executor.run` names another call of its run already; nothing ran."""
+
+    kind = "call-conflict"
 
 
 class StoreError(AgentAdapterError):
@@ -276,10 +294,3 @@ MODEL_VISIBLE_ERRORS: tuple[type[AgentAdapterError], ...] = (
     RunLimitExceeded,
 )
 """The errors a model may read; every other exception is for the program."""
-
-
-def model_visible_error(exc: BaseException) -> dict[str, Any]:
-    """`{"error": {"kind", "message"}}` for a model; a foreign exception shows its class alone."""
-    if isinstance(exc, AgentAdapterError):
-        return {"error": {"kind": exc.kind, "message": str(exc)}}
-    return {"error": {"kind": ToolFailed.kind, "message": type(exc).__name__}}

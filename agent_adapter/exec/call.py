@@ -310,6 +310,7 @@ class Call:
 
     def adopt(self, ctx: ToolContext) -> None:
         """Run this prepared call under the context that the framework made for the run."""
+        ctx.edited = self.ctx.edited
         self.ctx = ctx
         ctx.call_ref = self
         self._intent = None

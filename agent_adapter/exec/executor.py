@@ -226,6 +226,8 @@ class Executor:
         """Note which call the error belongs to; record a call that was refused before it ran."""
         if isinstance(error, ToolError) and error.raised_in is None:
             error.raised_in = call.spec.name
+        if call.entered and error.edited is None:
+            error.edited = call.ctx.edited
         notice(error)
         if call.parent is not None and isinstance(error, WAITS):
             call.parent.waits = error

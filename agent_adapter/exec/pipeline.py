@@ -203,6 +203,7 @@ async def _mark_released(call: Call) -> None:
 def _replayed(call: Call, found: Recorded) -> Any:
     """The recorded value; subscribers and the run scope are notified."""
     key, scope = found.row["call_key"], call.scope
+    call.ctx.edited = None
     ids = (call.spec.name, call.ctx.call_id, call.run_id, key)
     call.runtime.events.emit(CallReplayed(*ids))
     if scope is not None and scope.replayed is not None:

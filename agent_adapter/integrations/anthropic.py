@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from agent_adapter.core.answers import answer_text
+from agent_adapter.core.answers import answer_text, told
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     ApprovalPending,
@@ -196,6 +196,7 @@ def _runnable_class() -> Any:
             ctx = ToolContext(None, *self._ids, bound_by="anthropic")
             try:
                 value = await self._runner.run_spec(spec, arguments_of(spec, input), ctx)
+                value = told(value, ctx.edited)
                 parts = parts_of(value)
                 return blocks_of(parts) if parts else answer_text(value)
             except ApprovalPending as exc:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from agent_adapter.core.answers import answer_text
+from agent_adapter.core.answers import answer_text, told
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     AgentAdapterError,
@@ -129,7 +129,8 @@ def _call(spec: ToolSpec, executor: ToolRunner | None) -> _Call:
         try:
             if not isinstance(args, Mapping):
                 raise ToolArgsInvalid(spec.name, ["(arguments): not a JSON object"])
-            return answer_text(await run_spec(spec, args, ctx, call_id=ctx.call_id))
+            value = await run_spec(spec, args, ctx, call_id=ctx.call_id)
+            return answer_text(told(value, ctx.edited))
         except ApprovalPending:
             raise  # AutoGen shows "approval required: apr_…" as the call's error
         except Exception as exc:

@@ -15,13 +15,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from agent_adapter.core.answers import model_visible_error, told
 from agent_adapter.core.context import ToolContext
-from agent_adapter.core.errors import (
-    MODEL_VISIBLE_ERRORS,
-    ApprovalPending,
-    MissingDependency,
-    model_visible_error,
-)
+from agent_adapter.core.errors import MODEL_VISIBLE_ERRORS, ApprovalPending, MissingDependency
 from agent_adapter.core.ports import ApprovalPort, ToolRunner
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
@@ -160,7 +156,8 @@ class IntegrationBase(ABC):
         """
         ctx = self._bind(native)
         try:
-            return await runner.run_spec(spec, args, ctx, call_id=ctx.call_id)
+            value = await runner.run_spec(spec, args, ctx, call_id=ctx.call_id)
+            return told(value, ctx.edited)
         except MODEL_VISIBLE_ERRORS as exc:
             return model_visible_error(exc)
 

@@ -214,10 +214,16 @@ async def check_approval(harness: Any, factory: RunnerFactory) -> None:
     ended, probe = await _decided(harness, factory, args, edit)
     if harness.edits_supported:
         expect(probe.calls == [edited], "C6", f"an edited call ran as {probe.calls!r}")
-        expect(harness.value(ended.raw) == 50, "C6", f"an edited call gave {ended.raw!r}")
+        expect(_result(harness.value(ended.raw)) == 50, "C6", f"an edited call gave {ended.raw!r}")
     else:
         expect(not probe.calls, "C6", f"an edit that cannot apply ran as {probe.calls!r}")
         expect(harness.is_error(ended.raw), "C6", f"a refused edit is no error: {ended.raw!r}")
+
+
+def _result(value: Any) -> Any:
+    """The tool's own value in what a model reads of a call whose arguments a person changed."""
+    noted = isinstance(value, dict) and set(value) == {"note", "arguments", "result"}
+    return value["result"] if noted else value
 
 
 async def _decided(

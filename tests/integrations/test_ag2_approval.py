@@ -214,8 +214,9 @@ async def test_a_deferred_call_runs_once_when_it_comes_again() -> None:
     shop = Shop()
     tool = _gated(shop, aa.DeferredApproval(shop.store))
     reply = await ask([tool], [call_event("refund", REFUND)])
-    record = value((await results(reply))["call_1"]).removeprefix("approval required: ")
-    await aa.Inbox(shop.store).approve(record, reviewer="ann")
+    assert "apr_" in value((await results(reply))["call_1"])
+    [record] = await aa.Inbox(shop.store).list()
+    await aa.Inbox(shop.store).approve(record.id, reviewer="ann")
     again = [call_event("refund", REFUND, call_id=f"call_{n}") for n in (2, 3)]
     inside = _Inside()
     gated = _gated(shop, aa.DeferredApproval(shop.store))
@@ -242,7 +243,8 @@ async def test_edits_are_applied_where_allowed() -> None:
     gate = asking(aa.ApprovalDecision.approve(reviewer="ann", arguments=REFUND | {"amount": 1}))
     tool = _gated(shop, gate, allow_edits=True)
     found = await run([tool], call_event("refund", REFUND))
-    assert value(found["call_1"]) == "1 for A1"
+    told = value(found["call_1"])
+    assert (told["arguments"], told["result"]) == (REFUND | {"amount": 1}, "1 for A1")
     assert shop.refunds == [{"order": "A1", "amount": 1}]
 
 

@@ -180,7 +180,8 @@ async def test_edited_arguments_are_applied_where_allowed() -> None:
     edit = aa.ApprovalDecision.approve(reviewer="ann", arguments=REFUND | {"amount": 1})
     agent, output = await _paused(shop)
     await settled(agent, output, asking(edit), shop.registry, allow_edits=True)
-    assert json.loads(shown(agent)["c1"]) == "1 for A1"
+    told = json.loads(shown(agent)["c1"])
+    assert (told["arguments"], told["result"]) == (REFUND | {"amount": 1}, "1 for A1")
     assert shop.refunds == [REFUND | {"amount": 1}]
     assert output.tools[0].tool_args == REFUND | {"amount": 1}
 

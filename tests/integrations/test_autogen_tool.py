@@ -44,7 +44,8 @@ async def test_a_pending_approval_names_its_record() -> None:
     shop = Shop(approval=aa.DeferredApproval(store), store=store)
     found = await run(_tools(shop), [CALL])
     [record] = await aa.Inbox(store).list()
-    assert (found["c1"].is_error, found["c1"].content) == (True, f"approval required: {record.id}")
+    said = f"approval required: {record.id} (a person is asked; nothing has run)"
+    assert (found["c1"].is_error, found["c1"].content) == (True, said)
     assert not shop.ran
 
 

@@ -124,7 +124,9 @@ def _call(spec: ToolSpec, runner: ToolRunner, tokens: dict[CallKey, Any]) -> Exe
             if tokens:
                 ctx.approval = tokens.pop((ctx.run_id or "", event.id, id(event)), None)
             value = await run_spec(spec, args, ctx, call_id=ctx.call_id)
-            return ToolResultEvent(parent_id=event.id, name=event.name, result=result_of(value))
+            return ToolResultEvent(
+                parent_id=event.id, name=event.name, result=result_of(value, ctx.edited)
+            )
         except HumanInputError:
             raise  # AG2's channel to its human broke: AG2 ends the turn, no tool failed
         except ApprovalPending as exc:

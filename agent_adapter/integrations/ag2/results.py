@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agent_adapter.core.answers import answer_data, answer_text
+from agent_adapter.core.answers import answer_data, answer_text, told
 from agent_adapter.core.errors import ApprovalPending
 from agent_adapter.core.result_parts import parts_of
 from agent_adapter.core.routing import Finish, Handoff
@@ -71,10 +72,12 @@ def routing_of(value: Any) -> Handoff | Finish | None:
 _PLAIN = (str, int, bool, type(None))
 
 
-def result_of(value: Any) -> ToolResult:
+def result_of(value: Any, edited: Mapping[str, Any] | None = None) -> ToolResult:
     """The native result that hands out `value`; parts of it are inputs of their own."""
     from ag2.events import ToolResult
 
+    if edited is not None and not _is_ag2(value):
+        value = told(value, edited)
     found = () if type(value) in _PLAIN or _is_ag2(value) else parts_of(value)
     return ToolResult(*inputs_of(found)) if found else ToolResult(sendable(value))
 

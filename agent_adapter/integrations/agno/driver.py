@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from agent_adapter.core.answers import answer_text
+from agent_adapter.core.answers import answer_text, told
+from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     ApprovalPending,
@@ -194,7 +195,8 @@ async def _governed(
     native = _NativeCall(function_call)
     token = _UNDER_WAY.set(native)
     try:
-        return await executor.run_spec(_spec_of(name), arguments)
+        ctx = ToolContext()
+        return told(await executor.run_spec(_spec_of(name), arguments, ctx), ctx.edited)
     except ApprovalPending:
         raise
     except Exception as exc:

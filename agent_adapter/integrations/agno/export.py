@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from agent_adapter.core.answers import answer_text
+from agent_adapter.core.answers import answer_text, told
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     ApprovalPending,
@@ -130,7 +130,7 @@ def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[s
                 run = fc.function._run_context
                 args = as_sent(native, ctx.call_id, spec.name, run.messages if run else None)
         try:
-            value = await run_spec(spec, args, ctx, call_id=ctx.call_id)
+            value = told(await run_spec(spec, args, ctx, call_id=ctx.call_id), ctx.edited)
             parts = parts_of(value)
             return tool_result(parts) if parts else answer_text(value)
         except MODEL_VISIBLE_ERRORS as exc:

@@ -8,7 +8,8 @@ import functools
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn
 
-from agent_adapter.core.answers import answer_text
+from agent_adapter.core.answers import answer_text, told
+from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     AgentAdapterError,
@@ -75,9 +76,15 @@ def _attempt(
     target: str, spec: ToolSpec, runner: ToolRunner, gate: Gate | None, allow_edits: bool
 ) -> _Attempt:
     """One try of a call: its gate, then the executor."""
+    from langchain_core.messages.tool import ToolOutputMixin
+
     run_spec = runner.run_spec
     # Looking for an earlier run of the call costs a question to the store; reading again is free.
     again = spec.effects != "read" or spec.confirm is not False
+
+    def noted(value: Any, ctx: ToolContext) -> Any:
+        # A command, or a message made by hand: LangGraph reads them itself.
+        return value if isinstance(value, ToolOutputMixin) else told(value, ctx.edited)
 
     async def attempt(args: Any, native: Native) -> Any:
         if not isinstance(args, Mapping):
@@ -87,12 +94,12 @@ def _attempt(
         ctx = native.context(target, replays=again)
         ctx.approval, native.token = native.token, None
         if gate is None or ctx.approval is not None:
-            return await run_spec(spec, args, ctx, call_id=native.call_id)
+            return noted(await run_spec(spec, args, ctx, call_id=native.call_id), ctx)
         asking = native.context(target)
         grant = await gate.ask(spec, copy.deepcopy(args), asking, edits_allowed=allow_edits)
         ctx.approval = grant.token
         try:
-            return await run_spec(spec, args, ctx, call_id=native.call_id)
+            return noted(await run_spec(spec, args, ctx, call_id=native.call_id), ctx)
         finally:
             grant.drop()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent_adapter.core.answers import answer_data, answer_text
+from agent_adapter.core.answers import answer_data, answer_text, told
 from agent_adapter.core.content import Content
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
@@ -144,12 +144,14 @@ class CallAnswerer:
         bind = partial(self._context, call, index, again)
         ctx = bind()
         if self.gate is None or spec.confirm is False:
-            return await self.runner.run_spec(spec, args, ctx, call_id=call.call_id)
+            value = await self.runner.run_spec(spec, args, ctx, call_id=call.call_id)
+            return told(value, ctx.edited)
         asked = copy.deepcopy(args)  # the port and what runs after it get their own copy each
         grant = await self.gate.ask(spec, asked, bind(), edits_allowed=True)
         try:
             ctx.approval = grant.token
-            return await self.runner.run_spec(spec, args, ctx, call_id=call.call_id)
+            value = await self.runner.run_spec(spec, args, ctx, call_id=call.call_id)
+            return told(value, ctx.edited)
         finally:
             grant.drop()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agent_adapter.core.answers import answer_data, answer_text
+from agent_adapter.core.answers import answer_data, answer_text, told
 from agent_adapter.core.content import Content, Json, Text
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import (
@@ -144,7 +144,8 @@ async def answered(
 ) -> CallResult:
     """The call's result, or its error as the model may read it; only cancellation passes."""
     try:
-        return _result(await runner.run_spec(spec, args, ctx, call_id=ctx.call_id))
+        value = await runner.run_spec(spec, args, ctx, call_id=ctx.call_id)
+        return _result(told(value, ctx.edited))
     except Exception as exc:
         return _error(spec, exc)
     except asyncio.CancelledError:
