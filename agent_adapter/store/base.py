@@ -44,7 +44,7 @@ class Transaction(Protocol):
     """The store's secret for keyed hashes and chain heads (32 bytes)."""
 
     memo: dict[str, Row]
-    """Rows that this process wrote last; emptied whenever somebody else may have changed them."""
+    """What this process wrote or looked up last; emptied when another may have changed it."""
 
     @property
     def wrote(self) -> int:

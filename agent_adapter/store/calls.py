@@ -13,7 +13,15 @@ from agent_adapter.core.errors import StoreError
 from agent_adapter.store import approvals, ledger, limits, switch
 from agent_adapter.store.approvals import Take
 from agent_adapter.store.base import Row, Transaction
-from agent_adapter.store.identity import found_as, in_the_way, key_of, last_n, mark_issued, match
+from agent_adapter.store.identity import (
+    UNCLEAR,
+    found_as,
+    in_the_way,
+    key_of,
+    last_n,
+    mark_issued,
+    match,
+)
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
 
 __all__ = ["begin_call", "end_call", "late_outcome", "record_call", "tagged_result"]
@@ -210,6 +218,8 @@ def _intent_facts(tx: Transaction, intent: Intent, call_key: str) -> dict[str, A
 
 
 def _ended(tx: Transaction, outcome: Outcome) -> Row:
+    if outcome.ending == "unknown":
+        tx.memo.pop(UNCLEAR, None)
     values: Row = {
         "state": "done",
         "ending": outcome.ending,

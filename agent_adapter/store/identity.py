@@ -15,6 +15,9 @@ from agent_adapter.store.keys import call_key_of, once_key_of
 DOUBT_SECONDS = 600.0
 """How long a write with unknown outcome is asked about in other runs of the same asker."""
 
+UNCLEAR = "unclear"
+"""The memo's key for whether any call of the store may be unclear."""
+
 _NOT_AN_END = ("cancelled", "approval-pending", "tool-in-flight", "tool-busy")
 """Errors after which a repeatable call is run again, instead of being answered with them."""
 
@@ -164,9 +167,10 @@ def _repeats(tx: Transaction, intent: Intent, last: int) -> Begun | None:
     run that was taken back those that ended well count, too.
     """
     rows: list[Row] = []
-    if last or intent.place is not None:
+    may_be = _any_unclear(tx)
+    if may_be and (last or intent.place is not None):
         rows = _unclear(tx, {"run_id": intent.run_id} | _alike(intent))
-    if intent.asker:
+    if may_be and intent.asker:
         theirs = {"asker": intent.asker} | _alike(intent)
         recent = _unclear(tx, theirs | {"started_at >=": tx.now - DOUBT_SECONDS})
         known = {row["call_key"] for row in rows}
@@ -176,6 +180,20 @@ def _repeats(tx: Transaction, intent: Intent, last: int) -> Begun | None:
         rows += tx.select("calls", ended, limit=20)
     unclear = tuple(row for row in rows if row["call_key"] not in intent.accepted)
     return Begun(state="repeats", rows=unclear) if unclear else None
+
+
+def _any_unclear(tx: Transaction) -> bool:
+    """Whether any call of the store may be unclear; what is looked up once holds until a change.
+
+    The open calls of this process are under way. `calls` forgets the answer when a call ends with
+    unknown outcome, the store when another process has written.
+    """
+    known = tx.memo.get(UNCLEAR)
+    if known is None:
+        found = tx.select("calls", {"ending": "unknown"}, limit=1)
+        found = found or tx.select("calls", {"state": "open", "owner_id !=": tx.owner_id}, limit=1)
+        known = tx.memo[UNCLEAR] = {"any": bool(found)}
+    return bool(known["any"])
 
 
 def _unclear(tx: Transaction, where: Row) -> list[Row]:

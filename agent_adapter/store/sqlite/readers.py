@@ -117,6 +117,7 @@ class Readers:
 
     def _snapshot(self, reader: _Reader, op: Operation[T]) -> T:
         reader.tx.now = self._clock()
+        reader.tx.memo.clear()
         reader.connection.execute("BEGIN")
         try:
             return op(reader.tx)
