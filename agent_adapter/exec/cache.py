@@ -35,7 +35,7 @@ async def shared(call: Call, policy: CachePolicy, execute: Callable[[], Awaitabl
                 await mark(call, label)
             return _handed_out(call, *_split(result))
         flight = flights.get(flight_key)
-        if flight is None:
+        if flight is None or flight.get_loop().is_closed():
             return await _led(call, flight_key, policy.ttl, execute)
         try:
             tag, data, _ = await asyncio.shield(flight)

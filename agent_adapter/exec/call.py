@@ -17,6 +17,7 @@ from agent_adapter.core.validation import dump
 from agent_adapter.exec.ids import new_id
 from agent_adapter.exec.runtime import Runtime
 from agent_adapter.exec.scope import RunScope, current_scope, sub_run_id
+from agent_adapter.exec.timing import Countdown
 from agent_adapter.store.approvals import Take
 from agent_adapter.store.base import Row, Store
 from agent_adapter.store.intents import Intent
@@ -48,6 +49,7 @@ class Call:
         "claim",
         "conversation",
         "cost",
+        "countdown",
         "ctx",
         "decision",
         "depth",
@@ -115,6 +117,7 @@ class Call:
         self.matched = False
         self.entry: int | None = None
         self.waits: AgentAdapterError | None = None
+        self.countdown: Countdown | None = None
         self.records: Store | None = None
         self._digest: str | None = None
         self._intent: Intent | None = None

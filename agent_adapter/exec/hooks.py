@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextvars
 import inspect
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,8 @@ from agent_adapter.core.errors import GuardrailBlocked
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import unmasked
-from agent_adapter.exec.threads import pool
+from agent_adapter.exec.threads import rules
+from agent_adapter.exec.timing import within
 
 HOOK_SECONDS = 10.0
 """How long one hook may take before it counts as hanging."""
@@ -48,14 +49,9 @@ async def after(call: Call, hooks: tuple[Any, ...], value: Any) -> Any:
 
 
 async def _guarded(call: Call, hook: Any, *given: Any) -> Any:
+    context = contextvars.copy_context()
     try:
-        async with asyncio.timeout(HOOK_SECONDS):
-            if inspect.iscoroutinefunction(hook):
-                answer = await hook(*given)
-            else:
-                # In a worker thread: a sync hook that hangs must not block the event loop.
-                answer = await pool.run(lambda: hook(*given))
-                answer = await answer if inspect.isawaitable(answer) else answer
+        answer = await within(HOOK_SECONDS, _answer(hook, *given), context=context)
     except GuardrailBlocked:
         raise
     except TimeoutError:
@@ -63,4 +59,16 @@ async def _guarded(call: Call, hook: Any, *given: Any) -> Any:
     except Exception as exc:
         name = type(exc).__name__
         raise GuardrailBlocked(f"a guard of {call.spec.name} failed ({name})") from exc
+    # What a hook sets in its context is set for the tool.
+    for variable, value in context.items():
+        if variable.get(None) is not value:
+            variable.set(value)
     return answer
+
+
+async def _answer(hook: Any, *given: Any) -> Any:
+    if inspect.iscoroutinefunction(hook):
+        return await hook(*given)
+    # In a worker thread: a sync hook that hangs must not block the event loop.
+    answer = await rules.run(lambda: hook(*given))
+    return await answer if inspect.isawaitable(answer) else answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import OrderedDict
 from concurrent.futures import Future
 from functools import partial
@@ -45,6 +46,8 @@ class InFlightCalls:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        # Calls of several event loops, such as those of sync tools, come and go at once.
+        self._lock = threading.Lock()
         self._running: dict[str, Future[None]] = {}
         self._by_loop: dict[asyncio.AbstractEventLoop, set[str]] = {}
         self._claimed: dict[tuple[str, str, str], dict[int, Claimant]] = {}
@@ -62,15 +65,16 @@ class InFlightCalls:
             key = call.call_key = once_key_of(call.ctx.tenant, call.spec.name, call.once_key)
             return key
         same = (call.position_key or call.run_id, call.spec.name, call.raw_digest)
-        taken = self._claimed.setdefault(same, {})
-        n = first_free
-        if call.position_key is None:
-            n = max(n, self._issued.get(same, 0) + 1)
-            while n in taken:
-                n += 1
-        if n not in taken:
-            taken[n] = call
-            call.claim = (same, n)
+        with self._lock:
+            taken = self._claimed.setdefault(same, {})
+            n = first_free
+            if call.position_key is None:
+                n = max(n, self._issued.get(same, 0) + 1)
+                while n in taken:
+                    n += 1
+            if n not in taken:
+                taken[n] = call
+                call.claim = (same, n)
         call.n = n
         key = call.call_key = call_key_of(*same, n)
         return key
@@ -105,26 +109,29 @@ class InFlightCalls:
             return
         same, n = call.claim
         call.claim = None
-        taken = self._claimed.get(same)
-        if taken is not None:
-            taken.pop(n, None)
-            if not taken:
-                del self._claimed[same]
+        with self._lock:
+            taken = self._claimed.get(same)
+            if taken is not None:
+                taken.pop(n, None)
+                if not taken:
+                    del self._claimed[same]
 
     def enter(self, call_key: str) -> None:
         """Mark the call as under way here, until `leave`."""
-        self._running[call_key] = Future()
-        self._by_loop.setdefault(asyncio.get_running_loop(), set()).add(call_key)
+        with self._lock:
+            self._running[call_key] = Future()
+            self._by_loop.setdefault(asyncio.get_running_loop(), set()).add(call_key)
 
     def leave(self, call_key: str | None) -> None:
         """The call has ended; wake whoever waits for it."""
         if call_key is None:
             return
-        for loop, keys in list(self._by_loop.items()):
-            keys.discard(call_key)
-            if not keys:
-                del self._by_loop[loop]
-        done = self._running.pop(call_key, None)
+        with self._lock:
+            for loop, keys in list(self._by_loop.items()):
+                keys.discard(call_key)
+                if not keys:
+                    del self._by_loop[loop]
+            done = self._running.pop(call_key, None)
         if done is not None:
             done.set_result(None)
 
@@ -137,10 +144,11 @@ class InFlightCalls:
 
     def abandon_closed(self) -> None:
         """End the calls whose event loop was closed under them: nobody else ever will."""
-        for loop in [each for each in self._by_loop if each.is_closed()]:
-            for call_key in list(self._by_loop[loop]):
-                self._store.post(partial(end_abandoned, call_key=call_key))
-                self.leave(call_key)
+        with self._lock:
+            keys = [key for loop, held in self._by_loop.items() if loop.is_closed() for key in held]
+        for call_key in keys:
+            self._store.post(partial(end_abandoned, call_key=call_key))
+            self.leave(call_key)
 
     def knows_label(self, scope_and_label: str) -> bool:
         """Whether this label is known to be durable."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -24,18 +24,17 @@ from agent_adapter.core.errors import (
 from agent_adapter.core.types import RetryPolicy
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.scope import current_scope
-from agent_adapter.exec.threads import pool
+from agent_adapter.exec.threads import Late, pool
+from agent_adapter.exec.timing import Countdown, TimeUp, within
 
 NOT_THE_AUTHORS = (ToolFailed, ToolTimeout, ToolInDoubt, ToolInFlight, ToolBusy)
 """The tool errors that only this library raises: none is an author's promise."""
-
-Late = Callable[[Any, BaseException | None], None]
 
 
 async def function(call: Call, late: Late | None = None) -> Any:
     """What the tool returns; every other end is an error of this library or passes through.
 
-    `late` is called with what a sync function did after its caller had given up.
+    `late` is called with what a function did after its caller had given up.
     """
     token = current_scope.set(call)
     try:
@@ -53,13 +52,11 @@ async def _once(call: Call, late: Late | None) -> Any:
     try:
         if timeout is None:
             return await _enter(call, late)
-        async with asyncio.timeout(timeout) as scope:
-            call.ctx.deadline = scope.when()
-            return await _enter(call, late)
-    except TimeoutError as exc:
-        if timeout is not None and scope.expired():
-            raise ToolTimeout(f"{call.spec.name} did not end within {timeout:g} s") from exc
-        raise _failed(call, exc) from exc
+        call.ctx.deadline = asyncio.get_running_loop().time() + timeout
+        call.countdown = Countdown(timeout)
+        return await within(call.countdown, _enter(call, late), late)
+    except TimeUp as exc:
+        raise ToolTimeout(f"{call.spec.name} did not end within {timeout:g} s") from exc
     except ToolError as exc:
         raise _redacted(call, exc) from exc.__cause__
     except AgentAdapterError:

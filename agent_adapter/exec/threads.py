@@ -1,4 +1,10 @@
-"""Worker threads for sync tools: 32 daemons, so that one that hangs never holds up an exit."""
+"""Worker threads for sync functions: daemons, so that one that hangs never holds up an exit.
+
+There is a pool for tools, one for reviewers and one for rules and hooks, 32 threads each: tools
+that hang and people who think hold up nobody else. A function that calls another tool keeps its
+thread meanwhile; the inner one takes a free thread of its pool, or else runs in its caller's slot,
+one after the other. So nothing waits for a thread that its own caller holds.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ import asyncio
 import contextvars
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
@@ -13,7 +20,7 @@ from typing import Any
 from agent_adapter.core.errors import ToolBusy
 
 SIZE = 32
-"""Threads at the most."""
+"""Threads of one pool at the most, not counting those that run in the slot of a caller."""
 
 Late = Callable[[Any, BaseException | None], None]
 Entered = Callable[[], None]
@@ -31,6 +38,7 @@ class _Job:
         "given_up",
         "late",
         "loop",
+        "slot",
         "value",
     )
 
@@ -46,8 +54,60 @@ class _Job:
         self.future: asyncio.Future[Any] = self.loop.create_future()
         self.given_up = False
         self.finished = False
+        self.slot: _Slot | None = None
         self.value: Any = None
         self.error: BaseException | None = None
+
+
+class _Slot:
+    """A thread's place in its pool, lent to the calls that its function makes."""
+
+    __slots__ = ("_busy", "_lock", "_turn", "_waiting")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[WorkerPool, _Job]] = deque()
+        self._busy = False
+        self._turn = 0
+
+    def take(self, pool: WorkerPool, job: _Job) -> None:
+        """Run the job of `pool` here, after those that came before it."""
+        job.slot = self
+        with self._lock:
+            self._waiting.append((pool, job))
+            if self._busy:
+                return
+            self._busy = True
+            turn = self._turn
+        self._start(turn)
+
+    def pass_by(self) -> None:
+        """The function that runs here hangs: let the next one begin beside it."""
+        with self._lock:
+            self._turn += 1
+            turn = self._turn
+        self._start(turn)
+
+    def _start(self, turn: int) -> None:
+        name = "agent-adapter-nested"
+        threading.Thread(target=self._work, args=(turn,), name=name, daemon=True).start()
+
+    def _work(self, turn: int) -> None:
+        while True:
+            with self._lock:
+                if turn != self._turn:
+                    return
+                if not self._waiting:
+                    self._busy = False
+                    return
+                pool, job = self._waiting.popleft()
+            pool.perform(job)
+
+
+_held: contextvars.ContextVar[_Slot | None] = contextvars.ContextVar(
+    "agent_adapter_slot", default=None
+)
+"""The slot of the function that is running, in whatever loop or thread its calls are made."""
 
 
 class WorkerPool:
@@ -58,8 +118,9 @@ class WorkerPool:
     function whose caller gave up before a thread took it never runs.
     """
 
-    def __init__(self, size: int = SIZE) -> None:
+    def __init__(self, size: int = SIZE, name: str = "tool") -> None:
         self._size = size
+        self._name = name
         self._reset()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._reset)
@@ -92,41 +153,59 @@ class WorkerPool:
         try:
             return await job.future
         except asyncio.CancelledError:
-            with self._lock:
-                if not job.finished:
-                    job.given_up = True
-                    self.lost += job.begun
+            self._give_up(job)
             raise
 
-    def _start(self, job: _Job) -> None:
+    def _give_up(self, job: _Job) -> None:
         with self._lock:
-            self._queued += 1
-            if self._queued > self._idle and self._threads < self._size:
-                self._threads += 1
-                name = f"agent-adapter-tool-{self._threads}"
-                threading.Thread(
-                    target=self._work, args=(self._jobs,), name=name, daemon=True
-                ).start()
-        self._jobs.put(job)
+            if job.finished:
+                return
+            job.given_up = True
+            self.lost += job.begun
+        if job.begun and job.slot is not None:
+            job.slot.pass_by()
+
+    def _start(self, job: _Job) -> None:
+        slot = _held.get()
+        with self._lock:
+            room = self._queued < self._idle or self._threads < self._size
+            if slot is None or room:
+                self._queued += 1
+                if self._queued > self._idle and self._threads < self._size:
+                    self._threads += 1
+                    name = f"agent-adapter-{self._name}-{self._threads}"
+                    threading.Thread(
+                        target=self._work, args=(self._jobs,), name=name, daemon=True
+                    ).start()
+                slot = None
+        if slot is None:
+            self._jobs.put(job)
+        else:
+            slot.take(self, job)
 
     def _work(self, jobs: SimpleQueue[_Job]) -> None:
         while True:
             with self._lock:
                 self._idle += 1
             job = jobs.get()
-            if not self._begin(job):
-                continue
-            try:
-                job.value = job.context.run(job.function)
-            except BaseException as exc:
-                job.error = exc
-            self._finish(job)
+            with self._lock:
+                self._idle -= 1
+                self._queued -= 1
+            self.perform(job)
+
+    def perform(self, job: _Job) -> None:
+        """Run the job in this thread, unless its caller has given up."""
+        if not self._begin(job):
+            return
+        try:
+            job.value = job.context.run(_in_a_slot, job.function)
+        except BaseException as exc:
+            job.error = exc
+        self._finish(job)
 
     def _begin(self, job: _Job) -> bool:
         # Under the lock: who gives up leaves a job that never runs, or one that was entered.
         with self._lock:
-            self._idle -= 1
-            self._queued -= 1
             if job.given_up:
                 return False
             job.begun = True
@@ -151,6 +230,11 @@ class WorkerPool:
                 job.late(job.value, job.error)
 
 
+def _in_a_slot(function: Callable[[], Any]) -> Any:
+    _held.set(_Slot())
+    return function()
+
+
 def _deliver(job: _Job) -> None:
     if job.future.done():
         if job.late is not None:
@@ -164,4 +248,10 @@ def _deliver(job: _Job) -> None:
 
 
 pool = WorkerPool()
-"""The pool of this process."""
+"""Where the sync tools of this process run."""
+
+reviewers = WorkerPool(name="reviewer")
+"""Where sync reviewers wait for people."""
+
+rules = WorkerPool(name="rule")
+"""Where sync confirm rules and hooks run."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from agent_adapter.exec import taint
 from agent_adapter.exec.call import Call
-from agent_adapter.exec.threads import pool
+from agent_adapter.exec.threads import rules
+from agent_adapter.exec.timing import within
 
 CONFIRM_SECONDS = 2.0
 """How long a confirm rule may take before the call is asked about."""
@@ -39,14 +39,14 @@ async def _tainted(call: Call) -> str | None:
 async def _rule_says_no(call: Call, rule: Callable[..., Any]) -> bool:
     """Whether the rule answered exactly `False`; a failure, a delay or any other value asks."""
     try:
-        async with asyncio.timeout(CONFIRM_SECONDS):
-            if inspect.iscoroutinefunction(rule):
-                answer = await rule(call.arguments, call.ctx)
-            else:
-                arguments = call.arguments
-                answer = await pool.run(lambda: rule(arguments, call.ctx))
-                if inspect.isawaitable(answer):
-                    answer = await answer
+        return await within(CONFIRM_SECONDS, _answer(call, rule)) is False
     except Exception:
         return False
-    return answer is False
+
+
+async def _answer(call: Call, rule: Callable[..., Any]) -> Any:
+    arguments = call.arguments
+    if inspect.iscoroutinefunction(rule):
+        return await rule(arguments, call.ctx)
+    answer = await rules.run(lambda: rule(arguments, call.ctx))
+    return await answer if inspect.isawaitable(answer) else answer

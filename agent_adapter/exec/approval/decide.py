@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import threading
 
 from pydantic_core import from_json
 
@@ -16,6 +16,7 @@ from agent_adapter.exec.approval.request import counts, request_of
 from agent_adapter.exec.approval.signing import same_arguments
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import has_mask, unmasked
+from agent_adapter.exec.timing import person_asked
 from agent_adapter.store import approvals
 from agent_adapter.store.approvals import Take
 
@@ -59,12 +60,8 @@ async def ask(
     ids = (call.spec.name, call.ctx.call_id, call.run_id, call.call_key)
     if runtime.events.subscribers:
         runtime.events.emit(ApprovalRequested(*ids, reason))
-    while True:
-        question = _question(runtime.asking, port, request)
-        decision = await asyncio.shield(question.answer)
-        # An approval without a record lets one call run; the others that waited for it ask again.
-        if not decision.approved or decision.record_id is not None or question.use():
-            break
+    with person_asked(call):
+        decision = await _answered(runtime.asking, port, request)
     if runtime.events.subscribers:
         said = (decision.verdict, decision.reviewer, decision.record_id)
         runtime.events.emit(ApprovalDecided(*ids, *said))
@@ -157,12 +154,38 @@ async def agree_to_repeat(call: Call, reason: str) -> None:
     await accept(call, decision)
 
 
+async def _answered(
+    asking: dict[str, Question], port: ApprovalPort, request: ApprovalRequest
+) -> ApprovalDecision:
+    while True:
+        question = _question(asking, port, request)
+        decision = await question.answer()
+        if decision is None:
+            continue
+        # An approval without a record lets one call run; the others that waited for it ask again.
+        if not decision.approved or decision.record_id is not None or question.use():
+            return decision
+
+
 def _question(
     asking: dict[str, Question], port: ApprovalPort, request: ApprovalRequest
 ) -> Question:
     """The question about this binding that is being asked, or a new one."""
-    question = asking.get(request.binding)
-    if question is None:
-        question = asking[request.binding] = Question(port, request)
-        question.answer.add_done_callback(lambda _: asking.pop(request.binding, None))
-    return question
+    binding = request.binding
+    with _asking_one:
+        question = asking.get(binding)
+        if question is not None and not question.gone:
+            return question
+        asked = asking[binding] = Question(port, request)
+    asked.when_answered(lambda: _forget(asking, binding, asked))
+    return asked
+
+
+def _forget(asking: dict[str, Question], binding: str, answered: Question) -> None:
+    with _asking_one:
+        if asking.get(binding) is answered:
+            del asking[binding]
+
+
+_asking_one = threading.Lock()
+"""Calls of several event loops may ask at once."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import inspect
 from collections.abc import Awaitable, Callable
 
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec.approval.request import stamped
-from agent_adapter.exec.threads import pool
+from agent_adapter.exec.threads import reviewers
+from agent_adapter.exec.timing import within
 
 Answer = ApprovalDecision | bool
 Reviewer = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
@@ -29,9 +29,9 @@ class CallbackApproval:
 
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
         """The reviewer's decision, tied to this call."""
+        asking = self._answer(copy.deepcopy(request))
         try:
-            async with asyncio.timeout(self._timeout):
-                answer = await self._answer(copy.deepcopy(request))
+            answer = await (asking if self._timeout is None else within(self._timeout, asking))
         except TimeoutError:
             return ApprovalDecision.deny(reason="the reviewer did not answer in time")
         except Exception as exc:
@@ -47,5 +47,5 @@ class CallbackApproval:
     async def _answer(self, request: ApprovalRequest) -> object:
         if inspect.iscoroutinefunction(self._reviewer):
             return await self._reviewer(request)
-        answer = await pool.run(lambda: self._reviewer(request))
+        answer = await reviewers.run(lambda: self._reviewer(request))
         return await answer if inspect.isawaitable(answer) else answer

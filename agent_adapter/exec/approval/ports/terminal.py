@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec.approval.request import stamped, visible
-from agent_adapter.exec.threads import pool
+from agent_adapter.exec.threads import reviewers
 
 
 class TerminalApproval:
@@ -33,7 +33,7 @@ class TerminalApproval:
         """The decision of the person at the terminal."""
         if self._ask is None and not sys.stdin.isatty():
             return ApprovalDecision.deny(reason="there is no terminal to ask at")
-        answer = await pool.run(lambda: self._put(request))
+        answer = await reviewers.run(lambda: self._put(request))
         reviewer = self._reviewer or getpass.getuser()
         if answer.strip().lower() in ("y", "yes"):
             return stamped(ApprovalDecision.approve(reviewer=reviewer), request)
