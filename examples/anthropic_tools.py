@@ -55,7 +55,7 @@ async def by_hand(client: AsyncAnthropic, model: str, prompt: str) -> list[Any]:
             model=model, max_tokens=1000, messages=messages, tools=tools
         )
         messages.append({"role": "assistant", "content": message.content})
-        answers = await run_tool_calls(message, registry, executor=executor)
+        answers = await run_tool_calls(message, registry, executor=executor, messages=messages)
         if not answers:
             return messages
         messages += answers

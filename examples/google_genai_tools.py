@@ -56,7 +56,7 @@ async def chat(client: genai.Client, model: str, prompt: str) -> list[types.Cont
             model=model, contents=contents, config=config
         )
         contents.append((response.candidates or [])[0].content)
-        parts = await function_responses(response, registry, executor=executor)
+        parts = await function_responses(response, registry, executor=executor, messages=contents)
         if not parts:
             return contents
         contents.append(types.Content(role="user", parts=parts))

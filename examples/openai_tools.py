@@ -52,7 +52,7 @@ async def chat(client: AsyncOpenAI, model: str, prompt: str) -> list[Any]:
         response = await client.chat.completions.create(model=model, messages=messages, tools=tools)
         messages.append(response.choices[0].message)
         # The calls of one response run in parallel; a denied one is an answer like any other.
-        answers = await run_tool_calls(response, registry, executor=executor)
+        answers = await run_tool_calls(response, registry, executor=executor, messages=messages)
         if not answers:
             return messages
         messages += answers

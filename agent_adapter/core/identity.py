@@ -38,6 +38,8 @@ class Identity:
         conversation: the dialogue with a user; it has many runs, and labels belong to it.
         tenant: whose data this is; part of every stored key.
         position: where in the run the model asked; `None` where calls are told apart by arrival.
+        anchor: what `position` is a place in where it says more than the run, such as a provider
+            whose response ids are its own: the place is then the same however the run is found.
         reentry: why the position may come again.
         attempt: which making of the run this is, from 1; above 1 only with `REPLAYED`.
     """
@@ -46,5 +48,6 @@ class Identity:
     conversation: str | None = None
     tenant: str = ""
     position: Position | None = None
+    anchor: str | None = None
     reentry: Reentry = Reentry.NEW
     attempt: int = 1

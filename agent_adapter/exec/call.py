@@ -157,8 +157,11 @@ class Call:
             self.conversation: str | None = RUN_SCOPE + self.run_id if self.run_is_known else None
             if dialogue is not None:
                 self.conversation = conversation_key(ctx.tenant, dialogue)
+        within = self.run_id
+        if given is not None and given.anchor is not None:
+            within = run_key(ctx.tenant, given.anchor)
         self.position_key: str | None = (
-            place_of(self.run_id, ctx.position) if ctx.position is not None else None
+            place_of(within, ctx.position) if ctx.position is not None else None
         )
 
     def run_scope(self) -> RunScope | None:
@@ -317,6 +320,12 @@ class Call:
         self.ctx = ctx
         ctx.call_ref = self
         self._intent = None
+
+    def found_at(self, place: str | None) -> None:
+        """Note the place at which the call was made before, where that is found only now."""
+        if place is not None:
+            self.position_key = place
+            self._intent = None
 
     def count_entry(self, before: int) -> None:
         """Note that its tool was entered `before` times, unless that is known already."""

@@ -24,7 +24,7 @@ from agent_adapter.exec.call import Call
 from agent_adapter.exec.scope import sub_run_id
 from agent_adapter.store import ledger, taint
 from agent_adapter.store.base import Operation, Row, Transaction
-from agent_adapter.store.identity import entries, issue_again, look_up
+from agent_adapter.store.identity import entries, issue_again, look_up, place_again
 from agent_adapter.store.intents import Begun, Intent
 
 _ERRORS: dict[str, type[AgentAdapterError]] = {
@@ -47,6 +47,7 @@ async def find(call: Call) -> Recorded | None:
     if call.call_key is not None:
         return None  # its gate has looked already
     ctx, runtime = call.ctx, call.runtime
+    await _find_place(call)
     again = ctx.attempt > 1 or ctx.reexecutes or call.position_key is not None
     if again and call.spec.effects != "write":
         # It has no row yet, but it may be under way.
@@ -71,6 +72,13 @@ async def find(call: Call) -> Recorded | None:
     if found is None:
         await renew(call)
     return found
+
+
+async def _find_place(call: Call) -> None:
+    """Where the call was made before, if its framework has kept no more of it than its id."""
+    if call.ctx.reexecutes and call.ctx.call_id and call.position_key is None:
+        intent = call.intent()
+        call.found_at(await call.runtime.store.read(lambda tx: place_again(tx, intent)))
 
 
 def _look_up(

@@ -20,13 +20,13 @@ from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.imports import imported
 from agent_adapter.integrations.quarantine import OnError, exported
-from agent_adapter.integrations.wires.anthropic import blocks_of, calls_of, result_of, tool_of
+from agent_adapter.integrations.wires.anthropic import IDS, blocks_of, calls_of, result_of, tool_of
 from agent_adapter.integrations.wires.calls import (
     CallAnswerer,
     arguments_of,
-    place_in,
     settled,
 )
+from agent_adapter.integrations.wires.runs import place_in
 
 if TYPE_CHECKING:
     from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool
@@ -60,27 +60,37 @@ async def run_tool_calls(
     executor: ToolRunner | None = None,
     run_id: str | None = None,
     thread_id: str | None = None,
+    messages: Any = None,
 ) -> list[dict[str, Any]]:
     """The messages that answer the calls of `message`: one of the user, or none without calls.
 
-    The calls run in parallel. Append the assistant's own message first, then these. `run_id` names
-    the task that the message belongs to; without it, and without a run scope around, the run is
-    unknown: rules kept per run ask or refuse. Giving the same message again answers what ended from
-    the ledger and runs only the rest; a call in another message is a new call.
+    The calls run in parallel. Append the assistant's own message first, then these. The run is
+    `run_id`, or what a run scope around says, or is found in `messages`: those that were sent,
+    whose newest one of the user began it. Else it is unknown: rules kept per run ask or refuse.
+    Giving the same message again answers what ended from the ledger and runs only the rest; a call
+    in another message is a new call.
 
     Raises:
         ApprovalPending: calls wait for a person (`ids`); the others have ended. Give the same
             message again when they are decided.
     """
     calls = calls_of(message)
+    place, answered = place_in(
+        IDS,
+        message,
+        calls,
+        executor=executor,
+        run_id=run_id,
+        thread_id=thread_id,
+        messages=messages,
+    )
     answerer = CallAnswerer(
         registry,
         "anthropic",
         executor=executor,
-        thread_id=thread_id,
-        **place_in(run_id, "anthropic", message),
+        place=place,
     )
-    answers = settled(await answerer.answer_all(calls, again=True))
+    answers = settled(await answerer.answer_all(calls, response=answered))
     if not answers:
         return []
     return [{"role": "user", "content": [result_of(answer) for answer in answers]}]

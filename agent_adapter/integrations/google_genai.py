@@ -15,8 +15,9 @@ from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.quarantine import OnError, exported
-from agent_adapter.integrations.wires.calls import CallAnswerer, place_in, settled
-from agent_adapter.integrations.wires.gemini import calls_of, declaration_of, part_of, tools_of
+from agent_adapter.integrations.wires.calls import CallAnswerer, settled
+from agent_adapter.integrations.wires.gemini import IDS, calls_of, declaration_of, part_of, tools_of
+from agent_adapter.integrations.wires.runs import place_in
 
 if TYPE_CHECKING:
     from google.genai.types import FunctionDeclaration, Part, Tool
@@ -47,28 +48,38 @@ async def function_responses(
     executor: ToolRunner | None = None,
     run_id: str | None = None,
     thread_id: str | None = None,
+    messages: Any = None,
 ) -> list[Part]:
     """The parts that answer the calls of `response` (or of its `Content`), in their order.
 
     The calls run in parallel. Append the candidate's own content first, then these parts as one
-    `Content` of the user. `run_id` names the task that the response belongs to; without it, and
-    without a run scope around, the run is unknown: rules kept per run ask or refuse. Giving it
-    again answers what ended from the ledger and runs only the rest, where the response or
-    the calls have ids; a call in another response is a new call.
+    `Content` of the user. The run is `run_id`, or what a run scope around says, or is found in
+    `messages`: the contents that were sent, whose newest one of the user began it. Else it is
+    unknown: rules kept per run ask or refuse. Giving the response again answers what ended from the
+    ledger and runs only the rest, where the response or the calls have ids; a call in another
+    response is a new call.
 
     Raises:
         ApprovalPending: calls wait for a person (`ids`); the others have ended. Give the same
             response again when they are decided.
     """
     calls = calls_of(response)
+    place, answered = place_in(
+        IDS,
+        response,
+        calls,
+        executor=executor,
+        run_id=run_id,
+        thread_id=thread_id,
+        messages=messages,
+    )
     answerer = CallAnswerer(
         registry,
         "google_genai",
         executor=executor,
-        thread_id=thread_id,
-        **place_in(run_id, "google_genai", response, id="response_id", made="create_time"),
+        place=place,
     )
-    answers = settled(await answerer.answer_all(calls, again=True))
+    answers = settled(await answerer.answer_all(calls, response=answered))
     return [part_of(answer) for answer in answers]
 
 

@@ -17,20 +17,23 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.imports import imported
 from agent_adapter.integrations.quarantine import OnError, exported
-from agent_adapter.integrations.wires.calls import CallAnswerer, place_in, settled
+from agent_adapter.integrations.wires.calls import CallAnswerer, ResponseIds, settled
 from agent_adapter.integrations.wires.openai import (
+    CHAT_IDS,
+    RESPONSE_IDS,
     Api,
     answers_of,
     calls_of,
     meant,
     tool_of,
 )
+from agent_adapter.integrations.wires.runs import place_in
 
 if TYPE_CHECKING:
     from openai.lib.responses_tool_runner import AsyncRegisteredFunction, RegisteredFunction
 
 
-_MADE: dict[Api, str] = {"chat": "created", "responses": "created_at"}
+_IDS: dict[Api, ResponseIds] = {"chat": CHAT_IDS, "responses": RESPONSE_IDS}
 
 
 def openai_tool(spec: ToolSpec, *, api: Api = "chat", strict: bool = False) -> dict[str, Any]:
@@ -76,29 +79,38 @@ async def run_tool_calls(
     executor: ToolRunner | None = None,
     run_id: str | None = None,
     thread_id: str | None = None,
+    messages: Any = None,
 ) -> list[dict[str, Any]]:
     """The messages (Chat Completions) or items (Responses) that answer the calls of `response`.
 
     The calls run in parallel. Append the response's own message or items first, then these.
-    `run_id` names the task that the response belongs to; without it, and without a run scope
-    around, the run is unknown: rules kept per run ask or refuse. Giving the same response again
-    answers what ended from the ledger and runs only the rest; a call in another response is a new
-    call, whatever id it repeats.
+    The run is `run_id`, or what a run scope around says, or is found in `messages`: the messages or
+    items that were sent, whose newest one of the user began it. Else it is unknown: rules kept per
+    run ask or refuse. Giving the same response again answers what ended from the ledger and runs
+    only the rest; a call in another response is a new call, whatever id it repeats.
 
     Raises:
         ApprovalPending: calls wait for a person (`ids`); the others have ended. Give the same
             response again when they are decided.
     """
     api, calls = calls_of(response)
+    place, answered = place_in(
+        _IDS[api],
+        response,
+        calls,
+        executor=executor,
+        run_id=run_id,
+        thread_id=thread_id,
+        messages=messages,
+    )
     answerer = CallAnswerer(
         registry,
         "openai",
         executor=executor,
-        thread_id=thread_id,
+        place=place,
         mend=meant,
-        **place_in(run_id, "openai", response, made=_MADE[api]),
     )
-    answers = settled(await answerer.answer_all(calls, again=True))
+    answers = settled(await answerer.answer_all(calls, response=answered))
     return answers_of(answers, api)
 
 

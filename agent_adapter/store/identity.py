@@ -7,6 +7,8 @@ framework gives no place, `n` stands for it: the ordinal among equal calls of th
 
 from __future__ import annotations
 
+import json
+
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.intents import Begun, Found, Intent
@@ -45,6 +47,28 @@ def issue_again(tx: Transaction, intent: Intent) -> Begun:
     if begun.row is not None:
         mark_issued(tx, begun.row, intent)
     return begun
+
+
+def place_again(tx: Transaction, intent: Intent) -> str | None:
+    """The newest place of the run where an equal call was made or asked about under the same id.
+
+    For a framework that runs a call again and has kept no more of it than its native id.
+    """
+    same = {"run_id": intent.run_id, "tool": intent.tool, "tenant": intent.tenant}
+    same |= {"principal": intent.principal}
+    made = {"digest": intent.digest, "call_id": intent.call_id}
+    calls = tx.select("calls", same | made, order_by="started_at", descending=True, limit=1)
+    found = [(row["started_at"], row["place"]) for row in calls]
+    for row in tx.select("approvals", same, order_by="created_at", descending=True, limit=50):
+        asked = json.loads(row["request"])
+        place, n = asked.get("place"), asked.get("n", 1)
+        if place is None or asked.get("call_id") != intent.call_id:
+            continue
+        if call_key_of(place, intent.tool, intent.digest, n) == row["asked_key"]:
+            found.append((row["created_at"], place))
+            break
+    newest: str | None = max(found, key=lambda each: each[0])[1] if found else None
+    return newest
 
 
 def match(tx: Transaction, intent: Intent) -> Row | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent_adapter.core.errors import ApprovalPending
+from agent_adapter.core.identity import Position
 from agent_adapter.core.ports import ScopingRunner
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
@@ -17,7 +19,13 @@ from agent_adapter.exec.ids import new_id
 from agent_adapter.exec.scope import current_scope
 from agent_adapter.integrations.generic.clients import wire_for
 from agent_adapter.integrations.requirements import require_port
-from agent_adapter.integrations.wires.calls import Answer, CallAnswerer, ProviderCall, settled
+from agent_adapter.integrations.wires.calls import (
+    Answer,
+    CallAnswerer,
+    Place,
+    ProviderCall,
+    settled,
+)
 from agent_adapter.integrations.wires.finish import FinishReason
 from agent_adapter.integrations.wires.protocol import Turn, Wire
 
@@ -128,8 +136,7 @@ async def run_tool_loop(
         "generic",
         executor=runner,
         gate=Gate(runner, approval) if approval is not None else None,
-        run_id=run_id,
-        thread_id=thread_id,
+        place=Place(run_id=run_id, thread_id=thread_id),
         mend=wire.mend,
     )
     tools = wire.tools(registry.for_target("generic"))
@@ -170,24 +177,25 @@ class _Loop:
     messages: list[Any]
     tell: Callable[[LoopEvent], Awaitable[None]]
     turns: int = 0
+    places: Counter[Position] = field(default_factory=Counter)
     last: Turn = field(default_factory=lambda: Turn(said=[], calls=[], text="", response=None))
 
     async def run(self, max_turns: int, stream: bool) -> LoopResult:
         """Go on until the model makes no call, a person is awaited, or the turns are used up."""
         calls = self.wire.open_calls(self.messages)
-        again = bool(calls)  # what the conversation brought along may have run before
+        response = None  # messages do not say which response brought these calls
         while True:
             if calls:
                 try:
-                    await self._answer(calls, again)
+                    await self._answer(calls, response)
                 except ApprovalPending as exc:
                     return self._ended("paused", exc.ids)
-                again = False
             elif self.turns and self.last.stopped.reason != "pause":
                 return self._ended(self.last.stopped.status)
             if self.turns == max_turns:
                 return self._ended("max-turns")
             calls = await self._ask(stream)
+            response = self._place()
 
     async def _ask(self, stream: bool) -> list[ProviderCall]:
         async def piece(text: str) -> None:
@@ -199,11 +207,17 @@ class _Loop:
         self.messages += self.last.said
         return self.last.calls
 
-    async def _answer(self, calls: Sequence[ProviderCall], again: bool) -> None:
+    def _place(self) -> Position:
+        """Where the last response stands in the run; each is a new one, whatever id it repeats."""
+        place = self.last.place or (new_id("response"),)
+        self.places[place] += 1
+        return place if self.places[place] == 1 else (*place, f"{self.places[place]}")
+
+    async def _answer(self, calls: Sequence[ProviderCall], response: Position | None) -> None:
         for call in calls:
             made = CallMade(call_id=call.call_id, tool=call.name, arguments=call.arguments)
             await self.tell(made)
-        answers = settled(await self.answerer.answer_all(calls, again=again))
+        answers = settled(await self.answerer.answer_all(calls, response=response))
         for answer in answers:
             await self.tell(_call_ended(answer))
         self.messages += self.wire.answers(answers)
@@ -214,7 +228,7 @@ class _Loop:
             text=self.last.text,
             messages=self.messages,
             turns=self.turns,
-            run_id=self.answerer.run_id,
+            run_id=self.answerer.place.run_id,
             pending=pending,
             response=self.last.response,
             finish=self.last.stopped.reason if self.turns else None,

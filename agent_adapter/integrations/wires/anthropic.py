@@ -11,10 +11,18 @@ from agent_adapter.core.schema.providers import anthropic
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
 from agent_adapter.integrations.part_text import part_text, reachable
-from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, adapted, member
+from agent_adapter.integrations.wires.calls import (
+    Answer,
+    Mended,
+    ProviderCall,
+    ResponseIds,
+    adapted,
+    member,
+)
 from agent_adapter.integrations.wires.finish import WHOLE, FinishReason, Stopped, stopped
 from agent_adapter.integrations.wires.protocol import Piece, Turn
 
+IDS = ResponseIds(target="anthropic")
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _WHY = "stop_reason"
 _WORDS: dict[str, FinishReason] = {
@@ -131,6 +139,7 @@ class Messages:
             text="".join(block.text for block in message.content if block.type == "text"),
             response=message,
             stopped=stopped_of(message),
+            place=IDS.of(message),
         )
 
     def answers(self, answers: Sequence[Answer]) -> list[Any]:

@@ -26,7 +26,6 @@ from agent_adapter.core.result_parts import parts_of
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
-from agent_adapter.exec.scope import current_scope
 from agent_adapter.integrations.base import all_pending, json_kind
 
 if TYPE_CHECKING:
@@ -86,12 +85,47 @@ Mended = Callable[["ToolSpec", Mapping[str, Any]], Mapping[str, Any]]
 """The arguments that a provider's dialect stands for."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What is known of the calls of one response or loop.
+
+    `run_id=None` leaves the run to what surrounds the call. With `run_is_known=False` it only tells
+    the calls of one response from others: no rule is kept for it. The places of responses are those
+    in `anchor` where it is set, and else in the run.
+    """
+
+    run_id: str | None = None
+    thread_id: str | None = None
+    run_is_known: bool = True
+    conversation: str | None = None
+    anchor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseIds:
+    """The fields of a provider's response with its id and its time.
+
+    Some servers draw ids so short that they repeat, so the time counts, too.
+    """
+
+    target: str
+    id: str = "id"
+    made: str | None = None
+
+    def of(self, response: Any) -> Position | None:
+        """The response's place; `None` where it has no id."""
+        native = member(response, self.id)
+        if not isinstance(native, str) or not native:
+            return None
+        when = None if self.made is None else member(response, self.made)
+        return (native,) if when is None else (native, str(when))
+
+
 class CallAnswerer:
     """Answers the calls of one conversation with the tools that `target` may use.
 
-    `run_id=None` leaves the run to what surrounds the call. With `run_is_known=False` it only tells
-    the calls of one response from others: no rule is kept for it. `response` names the response
-    whose calls are answered. `gate` asks a port of its own before the executor does.
+    `place` is what is known of their run and their response. `gate` asks a port of its own before
+    the executor does.
     """
 
     def __init__(
@@ -101,47 +135,47 @@ class CallAnswerer:
         *,
         executor: ToolRunner | None = None,
         gate: Gate | None = None,
-        run_id: str | None = None,
-        thread_id: str | None = None,
+        place: Place,
         mend: Mended | None = None,
-        run_is_known: bool = True,
-        response: Position | None = None,
     ) -> None:
         self.registry = registry
         self.target = target
         self.runner = runner_for(executor)
         self.gate = gate
-        self.run_id = run_id
-        self.thread_id = thread_id
+        self.place = place
         self.mend = mend
-        self.run_is_known = run_is_known
-        self.response = response
 
-    async def answer_all(self, calls: Iterable[ProviderCall], *, again: bool) -> list[Answer]:
+    async def answer_all(
+        self, calls: Iterable[ProviderCall], *, response: Position | None
+    ) -> list[Answer]:
         """An answer for each call, in order; they run in parallel, and all of them end.
 
-        `again` says that these calls may have been answered before: what ended is then taken from
-        the ledger. Cancellation reaches every call.
+        What ended before of the same `response` is taken from the ledger; where it is not known
+        any more, the newest call with the same id and arguments is meant. Cancellation reaches
+        every call.
         """
-        waiting = [self._answer(call, index, again) for index, call in enumerate(calls)]
+        waiting = [
+            self._answer(call, None if response is None else (*response, index))
+            for index, call in enumerate(calls)
+        ]
         if len(waiting) == 1:
             return [await waiting[0]]
         return list(await asyncio.gather(*waiting))
 
-    async def _answer(self, call: ProviderCall, index: int, again: bool) -> Answer:
+    async def _answer(self, call: ProviderCall, position: Position | None) -> Answer:
         try:
-            return Answer(call=call, value=await self._run(call, index, again))
+            return Answer(call=call, value=await self._run(call, position))
         except Exception as exc:
             return Answer(call=call, error=exc)
 
-    async def _run(self, call: ProviderCall, index: int, again: bool) -> Any:
+    async def _run(self, call: ProviderCall, position: Position | None) -> Any:
         spec = self._spec(call.name)
         if not call.complete:
-            return await self._refused(spec, call, index)
+            return await self._refused(spec, call, position)
         args: Mapping[str, Any] = arguments_of(spec, call.arguments)
         if self.mend is not None:
             args = self.mend(spec, args)
-        bind = partial(self._context, call, index, again)
+        bind = partial(self._context, call, position)
         ctx = bind()
         if self.gate is None or spec.confirm is False:
             value = await self.runner.run_spec(spec, args, ctx, call_id=call.call_id)
@@ -155,24 +189,26 @@ class CallAnswerer:
         finally:
             grant.drop()
 
-    def _context(self, call: ProviderCall, index: int, again: bool = False) -> ToolContext:
-        ids = (call.call_id, self.run_id, self.thread_id)
-        # Without a place the provider's id must do: it may come again in the next response.
-        ctx = ToolContext(*ids, bound_by=self.target, reexecutes=again and self.response is None)
-        run = self.run_id if self.run_is_known else None
+    def _context(self, call: ProviderCall, position: Position | None) -> ToolContext:
+        place = self.place
+        ids = (call.call_id, place.run_id, place.thread_id)
+        # Without a place the provider's id must do: the newest call with it is meant.
+        ctx = ToolContext(*ids, bound_by=self.target, reexecutes=position is None)
+        run = place.run_id if place.run_is_known else None
         ctx.identity = Identity(
             run=run,
-            conversation=run if self.thread_id is None else self.thread_id,
-            position=None if self.response is None else (*self.response, index),
+            conversation=place.thread_id or place.conversation or run,
+            position=position,
+            anchor=place.anchor,
         )
         return ctx
 
-    async def _refused(self, spec: ToolSpec, call: ProviderCall, index: int) -> Any:
+    async def _refused(self, spec: ToolSpec, call: ProviderCall, position: Position | None) -> Any:
         """Have the executor refuse a call that may be cut off, so that the ledger knows of it."""
         why = call.finish or "no finish reason"
         if not isinstance(self.runner, Executor):  # another runner might run it
             raise ToolArgsIncomplete(spec.name, why)
-        ctx = self._context(call, index)
+        ctx = self._context(call, position)
         ctx.incomplete = why
         return await self.runner.run_spec(spec, {}, ctx, call_id=call.call_id)
 
@@ -201,25 +237,6 @@ def settled(answers: Sequence[Answer]) -> list[Answer]:
     if pending:
         raise all_pending(pending)
     return list(answers)
-
-
-def place_in(
-    run_id: str | None, target: str, response: Any, *, id: str = "id", made: str | None = None
-) -> dict[str, Any]:
-    """Run and place of a response's calls, as options of a `CallAnswerer`.
-
-    The run is the one that is named or that surrounds the call. Else it is unknown, and the
-    response only tells its calls from those of others. `id` and `made` are the response's fields
-    with its id and its time: some servers draw ids so short that they repeat.
-    """
-    native = member(response, id)
-    if not isinstance(native, str) or not native:
-        return {"run_id": run_id, "run_is_known": run_id is not None}
-    when = member(response, made) if made is not None else None
-    place = (native,) if when is None else (native, str(when))
-    if run_id is not None or current_scope.get() is not None:
-        return {"run_id": run_id, "response": place}
-    return {"run_id": f"{target}:{native}", "run_is_known": False, "response": place}
 
 
 def arguments_of(spec: ToolSpec, sent: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall,
 from agent_adapter.integrations.wires.chat_stream import StreamedMessage
 from agent_adapter.integrations.wires.finish import WHOLE
 from agent_adapter.integrations.wires.openai import (
+    CHAT_IDS,
     answers_of,
     chat_calls,
     chat_end,
@@ -41,6 +42,7 @@ class Chat:
     async def ask(self, request: Mapping[str, Any], *, piece: Piece | None) -> Turn:
         """One completion."""
         if piece is None:
+            streamed = None
             response = await self.client.chat.completions.create(**request)
             if not response.choices:
                 raise IntegrationError("the provider's response has no choices")
@@ -48,7 +50,8 @@ class Chat:
             message = found.model_dump(mode="json", exclude_none=True)
         else:
             response = None
-            message, said = await self._streamed(request, piece)
+            streamed = await self._streamed(request, piece)
+            message, said = streamed.whole(), streamed.finish
             end = chat_end(message, said, whole=False)
         for call in message.get("tool_calls") or ():
             call["id"] = call.get("id") or new_id("call")  # an answer needs one to refer to
@@ -58,21 +61,21 @@ class Chat:
             text=message.get("content") or message.get("refusal") or "",
             response=response,
             stopped=end,
+            place=CHAT_IDS.of(streamed or response),
         )
 
-    async def _streamed(
-        self, request: Mapping[str, Any], piece: Piece
-    ) -> tuple[dict[str, Any], str | None]:
-        """The message that a stream makes up, and its finish reason."""
+    async def _streamed(self, request: Mapping[str, Any], piece: Piece) -> StreamedMessage:
+        """The message that a stream makes up."""
         message = StreamedMessage()
         async with await self.client.chat.completions.create(**request, stream=True) as stream:
             async for chunk in stream:
+                message.id, message.created = chunk.id or message.id, chunk.created
                 for choice in chunk.choices or ():
                     if choice.index:  # 0, or left out; others were asked for with n=
                         continue
                     for text in message.add(choice):
                         await piece(text)
-        return message.whole(), message.finish
+        return message
 
     def answers(self, answers: Sequence[Answer]) -> list[Any]:
         """Tool messages."""

@@ -21,12 +21,17 @@ _TEXTS = frozenset({"reasoning_content", "reasoning", "reasoning_text", "thinkin
 
 @dataclass(slots=True)
 class StreamedMessage:
-    """The message so far; `finish` is the provider's reason for its end, once it came."""
+    """The message so far; `finish` is the provider's reason for its end, once it came.
+
+    `id` and `created` are the response's.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     calls: list[dict[str, Any]] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
     finish: str | None = None
+    id: str | None = None
+    created: int | None = None
     _current: dict[Any, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, choice: Any) -> Iterator[str]:

@@ -14,9 +14,18 @@ from agent_adapter.core.schema.providers import gemini
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
 from agent_adapter.integrations.part_text import part_text
-from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, adapted, member
+from agent_adapter.integrations.wires.calls import (
+    Answer,
+    Mended,
+    ProviderCall,
+    ResponseIds,
+    adapted,
+    member,
+)
 from agent_adapter.integrations.wires.finish import WHOLE, FinishReason, Stopped, stopped
 from agent_adapter.integrations.wires.protocol import Piece, Turn
+
+IDS = ResponseIds(target="google_genai", id="response_id", made="create_time")
 
 # What a function response may hold beside its JSON.
 _SHOWN = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
@@ -187,7 +196,8 @@ class Contents:
         said = [{"role": "model", "parts": [_part(part) for part in parts]}] if parts else []
         text = "".join(part.text for part in parts if part.text and not part.thought)
         calls = _calls_at(len(request["messages"]), parts, end)
-        return Turn(said=said, calls=calls, text=text, response=response, stopped=end)
+        place = IDS.of(response)
+        return Turn(said=said, calls=calls, text=text, response=response, stopped=end, place=place)
 
     async def _parts(
         self, wanted: Mapping[str, Any], piece: Piece | None

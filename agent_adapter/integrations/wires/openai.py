@@ -10,13 +10,23 @@ from agent_adapter.core.schema.openai_strict import openai_strict
 from agent_adapter.core.schema.providers import openai
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
-from agent_adapter.integrations.wires.calls import Answer, ProviderCall, adapted, member
+from agent_adapter.integrations.wires.calls import (
+    Answer,
+    ProviderCall,
+    ResponseIds,
+    adapted,
+    member,
+)
 from agent_adapter.integrations.wires.finish import WHOLE, FinishReason, Stopped, stopped
+from agent_adapter.integrations.wires.history import ATTACHED
 from agent_adapter.integrations.wires.openai_content import (
     chat_media,
     chat_text,
     responses_output,
 )
+
+CHAT_IDS = ResponseIds(target="openai", made="created")
+RESPONSE_IDS = ResponseIds(target="openai", made="created_at")
 
 Api = Literal["chat", "responses"]
 """Chat Completions or Responses."""
@@ -156,7 +166,7 @@ def answers_of(answers: Sequence[Answer], api: Api) -> list[dict[str, Any]]:
     for answer in answers:
         media = chat_media(answer.parts)
         if media:
-            told = f"Attached to the result of {answer.call.name} ({answer.call.call_id}):"
+            told = f"{ATTACHED}{answer.call.name} ({answer.call.call_id}):"
             shown += [{"type": "text", "text": told}, *media]
     return [*messages, {"role": "user", "content": shown}] if shown else messages
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from agent_adapter.core.identity import Position
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall
 from agent_adapter.integrations.wires.finish import WHOLE, Stopped
@@ -18,8 +19,9 @@ Piece = Callable[[str], Awaitable[None]]
 class Turn:
     """What a model said once: `said` are the messages to keep, `calls` what it wants done.
 
-    `stopped` is why the response ended. `pause` among its reasons says that the provider paused by
-    itself and wants to be asked again; `calls` is then empty.
+    `place` tells the response from others, `None` where it has no id. `stopped` is why it ended.
+    `pause` among its reasons says that the provider paused by itself and wants to be asked again;
+    `calls` is then empty.
     """
 
     said: list[Any]
@@ -27,6 +29,7 @@ class Turn:
     text: str
     response: Any
     stopped: Stopped = WHOLE
+    place: Position | None = None
 
 
 class Wire(Protocol):

@@ -10,6 +10,7 @@ from agent_adapter.core.errors import IntegrationError
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, member
 from agent_adapter.integrations.wires.openai import (
+    RESPONSE_IDS,
     answers_of,
     calls_of,
     meant,
@@ -53,6 +54,7 @@ class Responses:
             text=response.output_text or (_refusal_in(response) if end.reason == "refusal" else ""),
             response=response,
             stopped=end,
+            place=RESPONSE_IDS.of(response),
         )
 
     async def _streamed(self, request: Mapping[str, Any], piece: Piece) -> Any:
