@@ -37,6 +37,10 @@ def _check_combinations(name: str, policy: Mapping[str, Any]) -> None:
             "`retries`, or say effects='read' or 'idempotent' if that is true"
         )
     if policy["cache"] is None:
+        if policy["cache_key"] is not None:
+            raise ToolDefinitionError(
+                f"tool {name!r}: cache_key does nothing without cache; say cache=CachePolicy(...)"
+            )
         return
     if policy["effects"] != "read":
         raise ToolDefinitionError(
@@ -143,6 +147,12 @@ def _once_key(where: str, value: Any) -> Any:
     raise ToolDefinitionError(f"{where} is a callable (args) -> str, or None, not {value!r}")
 
 
+def _cache_key(where: str, value: Any) -> Any:
+    if value is None or callable(value):
+        return value
+    raise ToolDefinitionError(f"{where} is a callable (args, ctx) -> str, or None, not {value!r}")
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -160,5 +170,6 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "tags": _names(tuple),
     "version": _version,
     "once_key": _once_key,
+    "cache_key": _cache_key,
     "json_text": _flag,
 }

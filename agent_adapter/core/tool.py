@@ -44,6 +44,7 @@ class ToolSpec:
     `timeout` is in seconds, `cost` in the unit of `RunLimits.max_cost`, `targets=None` means every
     integration. `injected` are the parameters no model can supply, `secrets` those that are masked.
     `plain` says that the arguments are only JSON's own types, so that their digest cannot drift.
+    `cache_key` is what a cached result depends on besides the arguments: `(args, ctx) -> str`.
     `json_text` accepts the JSON text of an object or array where one belongs.
     `collects` names the kind of a generator function, whose result is the list of its items.
     """
@@ -64,6 +65,7 @@ class ToolSpec:
     tags: tuple[str, ...] = ()
     version: str | None = None
     once_key: Callable[[Any], str] | None = None
+    cache_key: Callable[[Any, Any], str] | None = None
     json_text: bool = False
     is_async: bool = field(default=False, repr=False)
     collects: Collects | None = field(default=None, repr=False)
@@ -86,6 +88,12 @@ class ToolSpec:
         policy = checked_policy(self.name, {key: getattr(self, key) for key in _POLICY})
         for key, value in policy.items():
             object.__setattr__(self, key, value)
+        if self.cache is not None and self.cache_key is None and self.injected:
+            raise ToolDefinitionError(
+                f"tool {self.name!r}: cache with the injected parameter "
+                f"{self.injected[0].name!r} needs cache_key=, a callable (args, ctx) -> str: say"
+                " what the result depends on besides its arguments, or remove `cache`"
+            )
 
     @classmethod
     def from_function(

@@ -24,7 +24,6 @@ from agent_adapter.exec.approval.grants import IssuedTokens, grant
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.events import Events
 from agent_adapter.exec.in_flight import in_flight_of
-from agent_adapter.exec.replay import Recorded
 from agent_adapter.exec.runtime import MAX_RESULT_BYTES, Runtime
 from agent_adapter.exec.scope import WAITS, RunScope, current_scope, notice
 from agent_adapter.exec.validate_options import validate_options
@@ -162,9 +161,9 @@ class Executor:
         """
         from agent_adapter.exec.approval.resume import resumed
 
-        call = await resumed(self.runtime, self.registry, record_id, tenant)
-        if isinstance(call, Recorded):
-            return call.value
+        call, found = await resumed(self.runtime, self.registry, record_id, tenant)
+        if found is not None:
+            return await pipeline.replayed(call, found)
         return await self._ended(call, watched=False)
 
     @asynccontextmanager

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import Any
 
 from agent_adapter.core.errors import (
@@ -47,13 +48,14 @@ async def run_call(call: Call) -> Any:
     if call.asked or looks_up or call.position_key is not None:
         found = await replay.find(call)
         if found is not None:
-            return _replayed(call, found)
+            return await replayed(call, found)
     if call.asked:
         await decide.approve(call, call.asked)
     elif ctx.approval is not None and call.decision is None:
         await decide.apply_decision(call)
     if spec.cache is not None:
-        return await cache.shared(call, spec.cache, lambda: _execute(call))
+        guard = partial(_guarded, call) if plan.marks or _guards(call) else None
+        return await cache.shared(call, spec.cache, lambda: _execute(call), guard)
     return await _execute(call)
 
 
@@ -76,7 +78,7 @@ async def _execute(call: Call) -> Any:
 async def _begin_and_run(call: Call) -> Any:
     if call.plan.begins or call.take is not None or call.limits is not None:
         found = await _begin(call)
-        return await _run_begun(call) if found is None else _replayed(call, found)
+        return await _run_begun(call) if found is None else await replayed(call, found)
     return await _run_unbegun(call)
 
 
@@ -169,20 +171,27 @@ async def _marked(call: Call, late: run.Late | None = None) -> Any:
 
 
 async def _guarded(call: Call, value: Any) -> Any:
-    """The value as it may be handed out; from here on the call is done."""
+    """The value as it may be handed out; from here on the call is done.
+
+    Whoever gets a value passes here, whether it is fresh, cached or recorded.
+    """
     call.done = True
-    plan, scope = call.plan, call.scope
-    if plan.marks:
+    if call.plan.marks:
         await _mark_released(call)
-    guards = plan.after
-    if scope is not None and scope.guards and call.parent is None:
-        guards += tuple(guard.after for guard in scope.guards)
+    guards = _guards(call)
     if not guards:
         return value
     try:
         return await hooks.after(call, guards, value)
     except GuardrailBlocked as exc:
         raise record.withheld(exc) from exc
+
+
+def _guards(call: Call) -> tuple[Any, ...]:
+    guards, scope = call.plan.after, call.scope
+    if scope is not None and scope.guards and call.parent is None:
+        guards += tuple(guard.after for guard in scope.guards)
+    return guards
 
 
 async def _mark_released(call: Call) -> None:
@@ -200,15 +209,19 @@ async def _mark_released(call: Call) -> None:
         ) from exc
 
 
-def _replayed(call: Call, found: Recorded) -> Any:
-    """The recorded value; subscribers and the run scope are notified."""
+async def replayed(call: Call, found: Recorded) -> Any:
+    """The recorded value, guarded; subscribers and the run scope are notified."""
     key, scope = found.row["call_key"], call.scope
     call.ctx.edited = None
     ids = (call.spec.name, call.ctx.call_id, call.run_id, key)
     call.runtime.events.emit(CallReplayed(*ids))
-    if scope is not None and scope.replayed is not None:
-        scope.replayed(call, key, found.value)
-    return found.value
+    value = None
+    try:
+        value = await _guarded(call, found.value)
+    finally:
+        if scope is not None and scope.replayed is not None:
+            scope.replayed(call, key, value)  # what it did stands, also where it is withheld
+    return value
 
 
 async def _provided(call: Call, provided: Any) -> dict[str, Any]:

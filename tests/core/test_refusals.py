@@ -215,6 +215,11 @@ POLICIES: list[tuple[dict[str, Any], str]] = [
         {"cache": CachePolicy(ttl=0), "effects": "read"},
         "cache.ttl is a positive number of seconds, not 0",
     ),
+    ({"cache_key": str}, "cache_key does nothing without cache"),
+    (
+        {"cache": CachePolicy(), "effects": "read", "cache_key": "tenant"},
+        "cache_key is a callable (args, ctx) -> str, or None, not 'tenant'",
+    ),
 ]
 
 

@@ -18,7 +18,7 @@ from agent_adapter.exec.approval.ports.quorum import QuorumApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store import access
 from agent_adapter.store.base import Store
-from tests.exec.shop import ARGS, Till, in_run
+from tests.exec.shop import ARGS, Till, in_run, no_key
 
 OTHER = {"order": "B2", "amount": 7}
 
@@ -57,7 +57,13 @@ async def fill(store: Store) -> None:
         with contextlib.suppress(ToolError):
             await plain.run_spec(Till(error).spec, OTHER, _of("run_1"))
     await _limited(store)
-    page = Till("text", effects="read", trust="untrusted", cache=CachePolicy(scope="global"))
+    page = Till(
+        "text",
+        effects="read",
+        trust="untrusted",
+        cache=CachePolicy(scope="global"),
+        cache_key=no_key,
+    )
     await plain.run_spec(page.spec, ARGS, _of("run_1"))
     await _asked(store)
     (doubt, *_) = await ledger.in_doubt(store)

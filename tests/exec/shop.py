@@ -20,6 +20,11 @@ NO = ApprovalDecision.deny(reviewer="ann", reason="not today")
 ARGS = {"order": "A1", "amount": 5}
 
 
+def no_key(args: Any, ctx: Any) -> str:
+    """The `cache_key` of a tool whose result depends on its arguments alone."""
+    return ""
+
+
 class FakeClock:
     """A clock that moves when told, in seconds since the owner id."""
 

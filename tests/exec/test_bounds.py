@@ -15,7 +15,7 @@ from agent_adapter.exec import runtime as runtime_module
 from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
-from tests.exec.shop import ARGS, NO, YES, Till, in_run, until
+from tests.exec.shop import ARGS, NO, YES, Till, in_run, no_key, until
 from tests.fakes.approval import FakeApproval
 
 pytestmark = pytest.mark.anyio
@@ -83,7 +83,7 @@ async def test_a_flight_leaves_nothing_behind(memory: Any) -> None:
     """Landed or crashed."""
     executor = Executor(store=memory)
     for then in ("found", ValueError()):
-        till = Till(then, effects="read", cache=CachePolicy(scope="global"))
+        till = Till(then, effects="read", cache=CachePolicy(scope="global"), cache_key=no_key)
         calls = (executor.run_spec(till.spec, ARGS) for _ in range(3))
         await asyncio.gather(*calls, return_exceptions=True)
     assert left(executor) == NOTHING

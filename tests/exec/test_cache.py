@@ -11,14 +11,16 @@ import pytest
 from agent_adapter.core.errors import ToolArgsInvalid, ToolFailed
 from agent_adapter.core.types import CachePolicy, RunLimits
 from agent_adapter.exec.executor import Executor
-from tests.exec.shop import ARGS, Till, in_run, is_whole, rows, turns, until
+from tests.exec.shop import ARGS, Till, in_run, is_whole, no_key, rows, turns, until
 
 pytestmark = pytest.mark.anyio
 
 
 def reading(then: Any = "found", scope: Any = "global", **policy: Any) -> Till:
     """A cached read tool."""
-    return Till(then, effects="read", cache=CachePolicy(ttl=60, scope=scope), **policy)
+    return Till(
+        then, effects="read", cache=CachePolicy(ttl=60, scope=scope), cache_key=no_key, **policy
+    )
 
 
 async def test_a_second_read_is_answered_from_the_cache(store: Any) -> None:

@@ -14,7 +14,7 @@ from agent_adapter.core.types import CachePolicy
 from agent_adapter.exec.approval.ports.policy import PolicyApproval
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store.keys import conversation_key
-from tests.exec.shop import ARGS, Till, another_process, in_run, turns
+from tests.exec.shop import ARGS, Till, another_process, in_run, no_key, turns
 from tests.fakes.store import FaultyStore
 
 pytestmark = pytest.mark.anyio
@@ -98,7 +98,10 @@ async def test_foreign_tools_are_untrusted(store: Any) -> None:
 
 async def test_a_cached_result_taints_whoever_gets_it(store: Any) -> None:
     """The label travels with the entry."""
-    executor, till = Executor(store=store), page(cache=CachePolicy(scope="global"))
+    executor, till = (
+        Executor(store=store),
+        page(cache=CachePolicy(scope="global"), cache_key=no_key),
+    )
     await executor.run_spec(till.spec, ARGS, in_run("a"))
     await executor.run_spec(till.spec, ARGS, in_run("b"))
     assert len(till.ran) == 1 and await asks(executor, run_id="b")
@@ -143,7 +146,10 @@ async def test_a_label_is_written_once(memory: Any) -> None:
 
 async def test_r15_a_source_that_is_read_often_leaves_one_label(store: Any) -> None:
     """From many runs of one thread, through a shared cache: rows do not grow with the calls."""
-    executor, till = Executor(store=store), page(cache=CachePolicy(scope="global"))
+    executor, till = (
+        Executor(store=store),
+        page(cache=CachePolicy(scope="global"), cache_key=no_key),
+    )
     found = []
     for i in range(60):
         await executor.run_spec(till.spec, ARGS, in_run(f"run_{i}", thread_id="th"))
@@ -159,7 +165,7 @@ async def test_r15_a_source_that_is_read_often_leaves_one_label(store: Any) -> N
 async def test_r15_labels_of_a_cached_read_are_one_for_each_source(store: Any) -> None:
     """The labels that travel with an entry do not pile up when it is made again."""
     executor = Executor(store=store)
-    till = page(cache=CachePolicy(scope="global", ttl=0.000001))
+    till = page(cache=CachePolicy(scope="global", ttl=0.000001), cache_key=no_key)
     for i in range(10):
         await executor.run_spec(till.spec, ARGS, in_run("run_1", call_id=f"call_{i}"))
     assert await store.read(lambda tx: tx.count("taints")) == 1

@@ -32,8 +32,8 @@ from agent_adapter.store.identity import look_up
 
 async def resumed(
     runtime: Runtime, registry: ToolRegistry | None, record_id: str, tenant: str
-) -> Call | Recorded:
-    """The call of that record with its answer accepted, or its recorded end if it ran already.
+) -> tuple[Call, Recorded | None]:
+    """The call of that record with its answer accepted, and its recorded end if it ran already.
 
     Raises the error that the record's state stands for.
     """
@@ -54,13 +54,13 @@ async def resumed(
     call.records = records if records is not runtime.store else None
     call.asked = seen["reason"]
     if row["state"] == "taken":
-        return await _ended(call, record_id)
+        return call, await _ended(call, record_id)
     await stages.prepare(call, call.given, guard=False, ask=False)
     if call.digest != row["digest"]:
         raise ApprovalDenied(f"the arguments of {record_id} no longer read as they were shown")
     _refuse_unsigned(row, call)
     await decide.accept(call, decision_of(row))
-    return call
+    return call, None
 
 
 def _refuse_changed(spec: ToolSpec, row: Row, seen: dict[str, Any]) -> None:
