@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -13,25 +13,27 @@ from agent_adapter.core.errors import ProtocolError
 
 _MOST = 10
 
-STRICT = ConfigDict(extra="forbid")
-"""Set as a record's `__pydantic_config__`: unknown fields are refused."""
 
-T = TypeVar("T")
+class Record:
+    """Base of frozen dataclasses whose JSON is stored or sent; unknown fields are refused."""
 
+    __slots__ = ()
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
-def record_to_dict(record: Any) -> dict[str, Any]:
-    """The fields of a record as JSON values, copied, nested records included."""
-    return {item.name: _plain(getattr(record, item.name)) for item in fields(record)}
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values of their own, nested records included."""
+        return _plain_fields(self)
 
-
-def record_from_dict(cls: type[T], data: Mapping[str, Any]) -> T:
-    """The record that `record_to_dict` wrote; `ProtocolError` names each invalid field."""
-    if not isinstance(data, Mapping):
-        raise ProtocolError(f"a {cls.__name__} is a JSON object, not {type(data).__name__}")
-    try:
-        return cast(T, _reader(cls).validate_python(dict(data)))
-    except ValidationError as exc:
-        raise ProtocolError(f"not a {cls.__name__}: {problems(exc, cls.__name__)}") from None
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The record that `to_dict` wrote; `ProtocolError` names each invalid field."""
+        if not isinstance(data, Mapping):
+            raise ProtocolError(f"a {cls.__name__} is a JSON object, not {type(data).__name__}")
+        try:
+            read: Self = _reader(cls).validate_python(dict(data))
+        except ValidationError as exc:
+            raise ProtocolError(f"not a {cls.__name__}: {problems(exc, cls.__name__)}") from None
+        return read
 
 
 def problems(error: ValidationError, whole: str) -> str:
@@ -53,11 +55,15 @@ def _reader(cls: type[Any]) -> TypeAdapter[Any]:
     return _readers[cls]
 
 
+def _plain_fields(record: Any) -> dict[str, Any]:
+    return {item.name: _plain(getattr(record, item.name)) for item in fields(record)}
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        return record_to_dict(value)
+        return _plain_fields(value)
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -7,14 +7,13 @@ by the other.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from pydantic import ConfigDict, StrictInt
+from pydantic import StrictInt
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.core.records import STRICT, record_from_dict
+from agent_adapter.core.records import Record
 from agent_adapter.flow.wire import json_copy
 
 EV_TEXT = "ag2.msg.text"
@@ -38,7 +37,7 @@ TURN_EVENTS = frozenset({EV_TEXT, EV_PACKET})
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Record):
     """One JSON message of a channel; a channel's state is the fold of its accepted envelopes.
 
     Attributes:
@@ -58,8 +57,6 @@ class Envelope:
         created_at: ISO 8601 in UTC, set when the message is accepted.
         ttl_seconds: kept for logs of AG2; channels accept only `None`.
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     channel_id: str
     sender_id: str
@@ -90,11 +87,6 @@ class Envelope:
             return _ENCODER.encode(data)
         except (TypeError, ValueError) as exc:
             raise ProtocolError(f"Envelope.event_data is not JSON: {exc}") from exc
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Envelope:
-        """The envelope that `to_dict` wrote; `ProtocolError` names what is wrong with others."""
-        return record_from_dict(cls, data)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Envelope:

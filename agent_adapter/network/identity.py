@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
-from pydantic import ConfigDict
-
-from agent_adapter.core.records import STRICT, record_from_dict, record_to_dict
+from agent_adapter.core.records import Record
 
 PassportKind = Literal["agent", "human", "remote_agent"]
 """The kind of a participant: an agent, a person, or a participant of another hub."""
@@ -20,10 +17,8 @@ _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
-class CostProfile:
+class CostProfile(Record):
     """What a participant costs: information for choosing among several, not a limit."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     input_per_mtok: float | None = None
     output_per_mtok: float | None = None
@@ -31,10 +26,8 @@ class CostProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class AuthBlock:
+class AuthBlock(Record):
     """How a participant proves who it is when it connects; `claim` is never stored."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     scheme: str = "none"
     issuer: str | None = None
@@ -44,7 +37,7 @@ class AuthBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Passport:
+class Passport(Record):
     """The immutable identity record of a participant, unique by `name` within a hub.
 
     Attributes:
@@ -61,8 +54,6 @@ class Passport:
         agent_id: its id, assigned by the hub at registration.
         created_at: ISO 8601 in UTC, set by the hub.
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     name: str
     owner: str = ""
@@ -90,21 +81,14 @@ class Passport:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON, without what `auth.claim` holds."""
-        data = record_to_dict(self)
+        data = Record.to_dict(self)  # a slotted dataclass has no super() without arguments
         data["auth"]["claim"] = {}
         return data
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Passport:
-        """The record that `to_dict` wrote; `ProtocolError` names what does not fit."""
-        return record_from_dict(cls, data)
-
 
 @dataclass(frozen=True, slots=True)
-class ResumeExample:
+class ResumeExample(Record):
     """An example of completed work."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     title: str
     outcome: str = ""
@@ -115,10 +99,8 @@ class ResumeExample:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedStat:
+class ObservedStat(Record):
     """A hub's record of one capability: the number of tasks and how they ended."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     n: int = 0
     completed: int = 0
@@ -128,7 +110,7 @@ class ObservedStat:
 
 
 @dataclass(frozen=True, slots=True)
-class Resume:
+class Resume(Record):
     """What a participant claims to do, and the hub's record of it.
 
     Attributes:
@@ -141,8 +123,6 @@ class Resume:
         last_updated: ISO 8601 in UTC, set by the hub.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     claimed_capabilities: list[str] = field(default_factory=list)
     domains: list[str] = field(default_factory=list)
     summary: str = ""
@@ -150,15 +130,6 @@ class Resume:
     observed: dict[str, ObservedStat] = field(default_factory=dict)
     version: int = 1
     last_updated: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record as JSON."""
-        return record_to_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Resume:
-        """The record that `to_dict` wrote; `ProtocolError` names what does not fit."""
-        return record_from_dict(cls, data)
 
 
 def check_name(name: str) -> None:

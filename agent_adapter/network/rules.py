@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
 
-from pydantic import ConfigDict
-
-from agent_adapter.core.records import STRICT, record_from_dict, record_to_dict
+from agent_adapter.core.records import Record
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -18,20 +14,16 @@ def _everything() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelTypeAccess:
+class ChannelTypeAccess(Record):
     """The channel types that a participant may open or be invited to, as globs."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     initiate: list[str] = field(default_factory=_everything)
     accept: list[str] = field(default_factory=_everything)
 
 
 @dataclass(frozen=True, slots=True)
-class AccessBlock:
+class AccessBlock(Record):
     """Whom a participant receives from and sends to, and its channel types, as globs."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     inbound_from: list[str] = field(default_factory=_everything)
     outbound_to: list[str] = field(default_factory=_everything)
@@ -39,21 +31,19 @@ class AccessBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class RateBlock:
+class RateBlock(Record):
     """The messages that a participant may send per minute; 0 is no limit.
 
     `burst` is the most at once; 0 means `per_minute`. The packet of a turn does not count: the hub
     asked for it.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     per_minute: int = 0
     burst: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class InboxBlock:
+class InboxBlock(Record):
     """The limit of undelivered messages; a sender beyond it gets `InboxFull`.
 
     Attributes:
@@ -61,8 +51,6 @@ class InboxBlock:
         overflow: `"reject"`, the only value: an accepted message is never dropped.
         high_water: the number from which the hub reports pressure; `None` is 80 %, 0 is never.
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     max_pending: int = 1000
     overflow: str = "reject"
@@ -81,10 +69,8 @@ class InboxBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitsBlock:
+class LimitsBlock(Record):
     """The limits of a participant; 0 is no limit, durations are written as `"2h"`."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     max_concurrent_channels: int = 0
     max_concurrent_tasks: int = 0
@@ -100,23 +86,12 @@ class LimitsBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Record):
     """What a participant may do; the default allows everybody and everything, within limits."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     version: int = 1
     access: AccessBlock = field(default_factory=AccessBlock)
     limits: LimitsBlock = field(default_factory=LimitsBlock)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The rule as JSON."""
-        return record_to_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Rule:
-        """The rule that `to_dict` wrote; `ProtocolError` names what does not fit."""
-        return record_from_dict(cls, data)
 
 
 def parse_duration(text: str | int) -> int:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any
 
-from pydantic import ConfigDict
-
-from agent_adapter.core.records import STRICT, record_from_dict, record_to_dict
+from agent_adapter.core.records import Record
 
 
 class ChannelState(StrEnum):
@@ -40,10 +37,8 @@ class ParticipantRole(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ParticipantSchema:
+class ParticipantSchema(Record):
     """The least and greatest number of participants (`None`: no limit), and their roles."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     min: int
     max: int | None = None
@@ -51,7 +46,7 @@ class ParticipantSchema:
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
+class Expectation(Record):
     """A deadline of a channel type and the action when it passes.
 
     Attributes:
@@ -61,8 +56,6 @@ class Expectation:
         applies_to: roles or ids; `None` applies to everybody.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     name: str
     on_violation: str
     params: dict[str, Any] = field(default_factory=dict)
@@ -70,10 +63,8 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelManifest:
+class ChannelManifest(Record):
     """A channel type as data; `(type, version)` names its adapter."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     type: str
     version: int = 1
@@ -82,21 +73,10 @@ class ChannelManifest:
     default_view_policy: str = "full_transcript"
     expectations: list[Expectation] = field(default_factory=list)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The manifest as JSON."""
-        return record_to_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ChannelManifest:
-        """The manifest that `to_dict` wrote; `ProtocolError` names what does not fit."""
-        return record_from_dict(cls, data)
-
 
 @dataclass(frozen=True, slots=True)
-class Participant:
+class Participant(Record):
     """A participant of a channel; `order` is 0 for the opener, then the order of invitation."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     agent_id: str
     role: ParticipantRole
@@ -104,18 +84,9 @@ class Participant:
     joined_at: str = ""
     name: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The participant as JSON."""
-        return record_to_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Participant:
-        """The participant that `to_dict` wrote; `ProtocolError` names what does not fit."""
-        return record_from_dict(cls, data)
-
 
 @dataclass(frozen=True, slots=True)
-class ChannelMetadata:
+class ChannelMetadata(Record):
     """A snapshot of everything about a channel except its messages; see `Channel.info()`.
 
     Attributes:
@@ -136,8 +107,6 @@ class ChannelMetadata:
         rejected_by: ids of invitees who declined.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     channel_id: str
     manifest: ChannelManifest
     creator_id: str
@@ -153,15 +122,6 @@ class ChannelMetadata:
     required_acks: int | None = None
     pending_acks: list[str] = field(default_factory=list)
     rejected_by: list[str] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The snapshot as JSON values of its own."""
-        return record_to_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ChannelMetadata:
-        """The snapshot that `to_dict` wrote; `ProtocolError` names what does not fit."""
-        return record_from_dict(cls, data)
 
     def participant_ids(self) -> list[str]:
         """The ids of the participants, in their order."""

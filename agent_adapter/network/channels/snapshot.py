@@ -12,7 +12,6 @@ from typing import Any
 from pydantic_core import to_json
 
 from agent_adapter.core.errors import NetworkError, NotFoundError
-from agent_adapter.core.records import record_from_dict
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.expectations import Deadline, deadlines_of
@@ -128,7 +127,7 @@ def _metadata(tx: Transaction, row: Row) -> ChannelMetadata:
         "parent_channel_id": row["parent_channel_id"],
         "labels": json.loads(row["labels"]),
     }
-    metadata = record_from_dict(ChannelMetadata, data)
+    metadata = ChannelMetadata.from_dict(data)
     return replace(
         metadata,
         knobs=knobs,
