@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent_adapter.cli.exit_codes import OK
 from agent_adapter.cli.options import (
     AsJson,
     KeyFile,
@@ -22,8 +21,8 @@ from agent_adapter.cli.options import (
     reviewer_name,
     with_store,
 )
-from agent_adapter.cli.output import console, plain, print_json, table, when
-from agent_adapter.cli.polling import Seconds, poll, print_line
+from agent_adapter.cli.output import console, plain, print_json, print_line, print_list, table, when
+from agent_adapter.cli.polling import Seconds, poll, print_json_line
 
 if TYPE_CHECKING:
     from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
@@ -59,30 +58,26 @@ def list_(
     ] = 100,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """List approvals, oldest first."""
     wanted = None if state is ApprovalFilter.ALL else state.value
     records = _with_inbox(store, lambda inbox: inbox.list(wanted, limit=limit))
-    if as_json:
-        print_json([asdict(record) for record in records])
-        return OK
-    if not records:
-        console().print("no pending approvals" if state is ApprovalFilter.PENDING else "no records")
-        return OK
-    rows = [
-        (each.id, each.state, each.tool, _line(each.shown), each.why, when(each.decide_by))
-        for each in records
-    ]
-    columns = ("id", "state", "tool", "arguments", "why", "decide by")
-    console().print(table(columns, rows))
-    return OK
+    print_list(
+        [asdict(record) for record in records],
+        ("id", "state", "tool", "arguments", "why", "decide by"),
+        (
+            (each.id, each.state, each.tool, _line(each.shown), each.why, when(each.decide_by))
+            for each in records
+        ),
+        empty="no pending approvals" if state is ApprovalFilter.PENDING else "no records",
+        as_json=as_json,
+    )
 
 
 @app.command(epilog="Example: agent-adapter approvals show apr_0123")
-def show(record_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> int:
+def show(record_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> None:
     """Show one record: exactly what will run, with invisible characters as escapes."""
     _print(_with_inbox(store, lambda inbox: inbox.get(record_id)), as_json)
-    return OK
 
 
 @app.command(epilog='Example: agent-adapter approvals approve apr_0123 --reason "order checked"')
@@ -99,7 +94,7 @@ def approve(
     key: KeyFile = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Approve a call: it may run once, as shown or with other arguments."""
     edits = None if args is None else parse_object(args, "--args")
     who = reviewer_name(reviewer)
@@ -110,7 +105,7 @@ def approve(
             record_id, reviewer=who, reason=reason, arguments=edits, key=signer
         ),
     )
-    return _decided(record, who, as_json)
+    _print_decision(record, who, as_json)
 
 
 @app.command(epilog='Example: agent-adapter approvals deny apr_0123 --reason "wrong customer"')
@@ -121,21 +116,20 @@ def deny(
     key: KeyFile = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Deny a call; the same call of that run is not asked for again."""
     who = reviewer_name(reviewer)
     signer = reviewer_key(key)
     record = _with_inbox(
         store, lambda inbox: inbox.deny(record_id, reviewer=who, reason=reason, key=signer)
     )
-    return _decided(record, who, as_json)
+    _print_decision(record, who, as_json)
 
 
 @app.command(epilog="Example: agent-adapter approvals watch --json")
-def watch(seconds: Seconds = None, store: StoreUrl = None, as_json: AsJson = False) -> int:
+def watch(seconds: Seconds = None, store: StoreUrl = None, as_json: AsJson = False) -> None:
     """Print the pending approvals, then every new request and decision."""
     poll(store, _InboxFollower(as_json).look, seconds)
-    return OK
 
 
 class _InboxFollower:
@@ -162,7 +156,7 @@ class _InboxFollower:
 
     def _print(self, record: ApprovalRecord) -> None:
         if self._as_json:
-            print_line(asdict(record))
+            print_json_line(asdict(record))
             return
         head = f"{record.id} {record.state} {record.tool}"
         if record.state == "pending":
@@ -179,16 +173,13 @@ def _with_inbox(url: str | None, work: Callable[[Inbox], Awaitable[T]]) -> T:
     return with_store(url, lambda store: work(Inbox(store)))
 
 
-def _decided(record: ApprovalRecord, who: str, as_json: bool) -> int:
-    if as_json:
-        print_json(asdict(record))
-    elif record.state == "pending":
-        votes = f"{record.votes_needed} votes are required"
-        console().print(plain(f"{record.id}: the vote of {who} is recorded; {votes}"))
+def _print_decision(record: ApprovalRecord, who: str, as_json: bool) -> None:
+    if record.state == "pending":
+        said = f"the vote of {who} is recorded; {record.votes_needed} votes are required"
     else:
         until = f", use by {when(record.use_by)}" if record.state == "approved" else ""
-        console().print(plain(f"{record.id}: {record.tool} {record.state} by {who}{until}"))
-    return OK
+        said = f"{record.tool} {record.state} by {who}{until}"
+    print_line(asdict(record), f"{record.id}: {said}", as_json)
 
 
 def _print(record: ApprovalRecord, as_json: bool) -> None:

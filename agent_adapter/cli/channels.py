@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -13,7 +14,8 @@ import typer
 
 from agent_adapter.cli.exit_codes import DOUBT, OK, CommandError
 from agent_adapter.cli.options import AsJson, StoreUrl, reviewer_name, with_store
-from agent_adapter.cli.output import console, plain, print_json, table, when
+from agent_adapter.cli.output import console, plain, print_json, print_list, table, when
+from agent_adapter.cli.polling import POLL_SECONDS, print_json_line
 
 if TYPE_CHECKING:
     from agent_adapter.network.channels.reports import ChannelReport, LogLine
@@ -26,8 +28,6 @@ app = typer.Typer(
 Id = Annotated[
     str, typer.Argument(metavar="CHANNEL", help="The channel, chn_….", show_default=False)
 ]
-
-_POLL_SECONDS = 0.5
 
 
 class ChannelFilter(StrEnum):
@@ -48,7 +48,7 @@ def list_(
     ] = 50,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """List channels, newest first."""
     from agent_adapter.network.channels.reports import ONGOING, list_lines
 
@@ -58,40 +58,36 @@ def list_(
         ChannelFilter.ALL: None,
     }[state]
     lines = with_store(store, lambda opened: opened.read(lambda tx: list_lines(tx, states, limit)))
-    if as_json:
-        print_json([asdict(line) for line in lines])
-        return OK
-    if not lines:
-        console().print("no channels" if state is not ChannelFilter.OPEN else "no open channels")
-        return OK
-    rows = [
+    print_list(
+        [asdict(line) for line in lines],
+        ("id", "type", "state", "participants", "turns", "next or close reason", "created"),
         (
-            line.channel_id,
-            line.type,
-            "paused" if line.paused else line.state,
-            ", ".join(line.participants),
-            line.turns,
-            line.close_reason or line.expected or "-",
-            when(line.created_at),
-        )
-        for line in lines
-    ]
-    columns = ("id", "type", "state", "participants", "turns", "next or close reason", "created")
-    console().print(table(columns, rows))
-    return OK
+            (
+                line.channel_id,
+                line.type,
+                "paused" if line.paused else line.state,
+                ", ".join(line.participants),
+                line.turns,
+                line.close_reason or line.expected or "-",
+                when(line.created_at),
+            )
+            for line in lines
+        ),
+        empty="no channels" if state is not ChannelFilter.OPEN else "no open channels",
+        as_json=as_json,
+    )
 
 
 @app.command(epilog="Example: agent-adapter channels show chn_0123")
-def show(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> int:
+def show(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> None:
     """Show one channel: its participants, variables and current turn."""
     from agent_adapter.network.channels.reports import report_of
 
     report = with_store(store, lambda opened: opened.read(lambda tx: report_of(tx, channel_id)))
     if as_json:
         print_json(asdict(report))
-        return OK
-    _print_report(report)
-    return OK
+    else:
+        _print_report(report)
 
 
 @app.command(epilog="Example: agent-adapter channels tail chn_0123 --follow")
@@ -103,7 +99,7 @@ def tail(
     ] = False,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Print the newest entries of a channel's log; with --json one object per line."""
 
     async def _work(opened: Store) -> None:
@@ -118,14 +114,11 @@ def tail(
             over = report.line.state in ("closed", "expired")
             if not follow or (over and report.entries <= seen):
                 return
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             entries = await opened.read(_after(channel_id, seen))
 
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         with_store(store, _work)
-    except KeyboardInterrupt:
-        return OK
-    return OK
 
 
 @app.command(epilog="Example: agent-adapter channels fork chn_0123 --at env_0456")
@@ -142,7 +135,7 @@ def fork(
     ] = 30.0,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Fork a channel at a message: a paused channel with the same log up to it. Undoes no writes.
 
     If a hub serves the store, that hub makes the fork.
@@ -163,7 +156,7 @@ def fork(
     made = with_store(store, _work)
     if as_json:
         print_json(made)
-        return OK
+        return
     out = console()
     out.print(plain(f"{made['channel_id']} has the log of {channel_id} up to {at}; it is paused"))
     if made["writes"]:
@@ -173,7 +166,6 @@ def fork(
             for write in made["writes"]
         ]
         out.print(table(("tool", "ending", "started", "call"), rows))
-    return OK
 
 
 @app.command(epilog="Example: agent-adapter channels replay chn_0123")
@@ -213,7 +205,7 @@ async def _ask_hub(
         async with asyncio.timeout(seconds):
             answer = None
             while answer is None:
-                await asyncio.sleep(_POLL_SECONDS / 5)
+                await asyncio.sleep(POLL_SECONDS / 5)
                 answer = await store.read(lambda tx: commands.result(tx, id))
     except TimeoutError:
         raise CommandError(
@@ -231,8 +223,7 @@ def _print_entries(entries: list[LogLine], as_json: bool) -> None:
     for entry in entries:
         envelope = entry.envelope
         if as_json:
-            # One line per entry: a reader in a pipe can parse each at once.
-            print(json.dumps({"seq": entry.seq, "sender": entry.sender, **envelope.to_dict()}))
+            print_json_line({"seq": entry.seq, "sender": entry.sender, **envelope.to_dict()})
             continue
         event = envelope.event_type.removeprefix("ag2.")
         hidden = "" if envelope.audience is None else " (private)"

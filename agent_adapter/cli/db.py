@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_adapter.cli.exit_codes import OK, USAGE, CommandError
+from agent_adapter.cli.exit_codes import USAGE, CommandError
 from agent_adapter.cli.options import AsJson, Reviewer, StoreUrl, reviewer_name, with_store
-from agent_adapter.cli.output import console, plain, print_json, working
+from agent_adapter.cli.output import print_line, working
 
 if TYPE_CHECKING:
     from agent_adapter.store.base import Store
@@ -29,36 +29,31 @@ def backup(
     ],
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Write a consistent copy of the store and its key to a new file, while the store is in use."""
     from agent_adapter.exec.upkeep import back_up
 
     with working("copying"):
         written = with_store(store, lambda opened: back_up(opened, to))
-    if as_json:
-        print_json({"backup": str(written), "bytes": written.stat().st_size})
-    else:
-        console().print(plain(f"written: {written}"), soft_wrap=True)
-    return OK
+    copied = {"backup": str(written), "bytes": written.stat().st_size}
+    print_line(copied, f"written: {written}", as_json)
 
 
 @app.command(epilog="Example: agent-adapter db upgrade")
-def upgrade(store: StoreUrl = None, as_json: AsJson = False) -> int:
+def upgrade(store: StoreUrl = None, as_json: AsJson = False) -> None:
     """Upgrade a store to the newest schema, as opening it does.
 
     Older versions of this library cannot open it afterwards: back it up first.
     """
     with working("upgrading"):
         before, after = with_store(store, _revisions)
-    if as_json:
-        print_json({"before": before, "after": after})
-    elif before == after:
-        console().print(f"the schema is the newest: {after}")
+    if before == after:
+        said = f"the schema is the newest: {after}"
     elif before is None:
-        console().print(f"a new store, with the newest schema: {after}")
+        said = f"a new store, with the newest schema: {after}"
     else:
-        console().print(f"the schema was {before}, it is now {after}")
-    return OK
+        said = f"the schema was {before}, it is now {after}"
+    print_line({"before": before, "after": after}, said, as_json)
 
 
 async def _revisions(store: Store) -> tuple[str | None, str]:
@@ -79,7 +74,7 @@ def prune(
     reviewer: Reviewer = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Delete old runs, except those with an open approval or a write with unknown outcome."""
     from agent_adapter.exec.upkeep import prune as delete
 
@@ -87,11 +82,8 @@ def prune(
     who = reviewer_name(reviewer)
     with working("looking for old runs"):
         runs = with_store(store, lambda opened: delete(opened, before=before, by=who, dry=dry))
-    if as_json:
-        print_json({"runs": runs, "deleted": not dry})
-    else:
-        console().print(f"{runs} runs {'would be ' if dry else ''}deleted")
-    return OK
+    said = f"{runs} runs {'would be ' if dry else ''}deleted"
+    print_line({"runs": runs, "deleted": not dry}, said, as_json)
 
 
 def _age(written: str) -> float:

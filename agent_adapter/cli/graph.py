@@ -13,7 +13,7 @@ import typer
 
 from agent_adapter.cli.exit_codes import FAILED, OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson
-from agent_adapter.cli.output import console, plain, print_json, table
+from agent_adapter.cli.output import plain, print_json, print_list
 
 if TYPE_CHECKING:
     from agent_adapter.flow.graph import TransitionGraph
@@ -59,16 +59,14 @@ def check(
     graph = _read(file, modules or ())
     findings = graph.check(ChannelFacts(participants=participant or None, opener=opener))
     failing = ("error", "warning") if strict else ("error",)
-    code = FAILED if any(item.severity in failing for item in findings) else OK
-    if as_json:
-        print_json([asdict(item) for item in findings])
-        return code
-    if not findings:
-        console().print(plain(f"{file}: no problems found"))
-        return code
-    rows = [(item.severity, item.code, item.where, item.message, item.fix) for item in findings]
-    console().print(table(("severity", "code", "where", "what happens", "fix"), rows))
-    return code
+    print_list(
+        [asdict(item) for item in findings],
+        ("severity", "code", "where", "what happens", "fix"),
+        ((item.severity, item.code, item.where, item.message, item.fix) for item in findings),
+        empty=plain(f"{file}: no problems found"),
+        as_json=as_json,
+    )
+    return FAILED if any(item.severity in failing for item in findings) else OK
 
 
 @app.command(epilog="Example: agent-adapter graph draw support.json --name agt_1=triage")
@@ -80,7 +78,7 @@ def draw(
     ] = None,
     modules: Modules = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Print the graph as a Mermaid flowchart."""
     names = dict(_pair(item) for item in name or ())
     drawing = _read(file, modules or ()).to_mermaid(names)
@@ -88,7 +86,6 @@ def draw(
         print_json({"mermaid": drawing})
     else:
         print(plain(drawing, lines=True))
-    return OK
 
 
 def _pair(text: str) -> tuple[str, str]:

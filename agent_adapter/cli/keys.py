@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from agent_adapter.cli.exit_codes import OK
 from agent_adapter.cli.options import AsJson
-from agent_adapter.cli.output import plain, print_json
+from agent_adapter.cli.output import print_line
 
 app = typer.Typer(name="keys", help="Create key pairs for signed decisions.")
 
@@ -20,7 +19,7 @@ File = Annotated[
 
 
 @app.command(epilog="Example: agent-adapter keys create ana.pem")
-def create(file: File, as_json: AsJson = False) -> int:
+def create(file: File, as_json: AsJson = False) -> None:
     """Create an Ed25519 key pair: the private key in FILE, the public key in FILE.pub.
 
     Prints the public key for `DeferredApproval(reviewers={name: …})`.
@@ -29,21 +28,16 @@ def create(file: File, as_json: AsJson = False) -> int:
 
     made = create_key(file)
     _say(made.name, made.public, as_json)
-    return OK
 
 
 @app.command(epilog="Example: agent-adapter keys show ana.pem")
-def show(file: File, as_json: AsJson = False) -> int:
+def show(file: File, as_json: AsJson = False) -> None:
     """Print the public key of a private key."""
     from agent_adapter.exec.approval.signing import ReviewerKey
 
     key = ReviewerKey.read(file)
     _say(key.name, key.public, as_json)
-    return OK
 
 
 def _say(name: str, public: str, as_json: bool) -> None:
-    if as_json:
-        print_json({"name": name, "public": public})
-    else:
-        print(plain(f"{name} {public}"))
+    print_line({"name": name, "public": public}, f"{name} {public}", as_json)

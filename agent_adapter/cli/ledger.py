@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,11 +11,17 @@ import typer
 
 from agent_adapter.cli.exit_codes import DOUBT, OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, Reason, Reviewer, StoreUrl, reviewer_name, with_store
-from agent_adapter.cli.output import console, plain, print_json, table, when, working
+from agent_adapter.cli.output import (
+    console,
+    plain,
+    print_json,
+    print_line,
+    print_list,
+    when,
+    working,
+)
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from agent_adapter.exec.ledger import Entry, Report
 
 app = typer.Typer(
@@ -50,20 +56,20 @@ def show(
     ] = 500,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Show the entries of one run, or the newest entries of all runs, oldest first."""
     from agent_adapter.exec.ledger import entries as entries_of
 
     entries = with_store(store, lambda opened: entries_of(opened, run, limit=limit))
     if run is not None and not entries:
         raise _no_run(run)
-    if as_json:
-        print_json([asdict(entry) for entry in entries])
-    elif entries:
-        console().print(entry_table(entries))
-    else:
-        console().print("the ledger is empty")
-    return OK
+    print_list(
+        [asdict(entry) for entry in entries],
+        ENTRY_COLUMNS,
+        map(entry_row, entries),
+        empty="the ledger is empty",
+        as_json=as_json,
+    )
 
 
 @app.command(epilog="Example: agent-adapter ledger verify")
@@ -92,17 +98,16 @@ def in_doubt(store: StoreUrl = None, as_json: AsJson = False) -> int:
     from agent_adapter.exec.ledger import in_doubt as doubtful
 
     calls = with_store(store, doubtful)
-    if as_json:
-        print_json([{key: call[key] for key in _IN_DOUBT_FIELDS} for call in calls])
-    elif calls:
-        columns = ("call", "tool", "run", "started", "known")
-        rows = [
+    print_list(
+        [{key: call[key] for key in _IN_DOUBT_FIELDS} for call in calls],
+        ("call", "tool", "run", "started", "known"),
+        (
             (call["call_key"], call["tool"], call["run_id"], when(call["started_at"]), _known(call))
             for call in calls
-        ]
-        console().print(table(columns, rows))
-    else:
-        console().print("no writes with unknown outcome")
+        ),
+        empty="no writes with unknown outcome",
+        as_json=as_json,
+    )
     return DOUBT if calls else OK
 
 
@@ -120,7 +125,7 @@ def resolve(
     reviewer: Reviewer = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Record whether a write with unknown outcome happened; if not, it may run again."""
     from agent_adapter.exec.ledger import resolve as settle
 
@@ -136,11 +141,8 @@ def resolve(
         ),
     )
     answer = "happened" if happened else "did not happen"
-    if as_json:
-        print_json({"call_key": call_key, "happened": happened, "reviewer": who})
-    else:
-        console().print(plain(f"{call_key}: {answer}, says {who}"))
-    return OK
+    kept = {"call_key": call_key, "happened": happened, "reviewer": who}
+    print_line(kept, f"{call_key}: {answer}, says {who}", as_json)
 
 
 def print_report(report: Report) -> None:
@@ -182,21 +184,21 @@ def _result(text: str, happened: bool) -> Any:
         raise CommandError(f"{problem}: quote a text, '\"done\"'", code=USAGE) from None
 
 
-def entry_table(entries: Sequence[Entry]) -> Table:
-    """Ledger entries as a table; `--json` shows ids whole."""
-    rows = [
-        (
-            when(entry.at),
-            _short(entry.run_id),
-            entry.seq,
-            entry.kind,
-            entry.facts.get("tool", ""),
-            _short(entry.call_key),
-            facts_line(entry.facts),
-        )
-        for entry in entries
-    ]
-    return table(("at", "run", "no", "entry", "tool", "call", "facts"), rows)
+ENTRY_COLUMNS = ("at", "run", "no", "entry", "tool", "call", "facts")
+"""The columns of `entry_row`."""
+
+
+def entry_row(entry: Entry) -> tuple[object, ...]:
+    """A ledger entry as a row of a table; `--json` shows ids whole."""
+    return (
+        when(entry.at),
+        _short(entry.run_id),
+        entry.seq,
+        entry.kind,
+        entry.facts.get("tool", ""),
+        _short(entry.call_key),
+        facts_line(entry.facts),
+    )
 
 
 def facts_line(facts: Mapping[str, Any]) -> str:

@@ -59,7 +59,7 @@ def serve(
         float, typer.Option("--wait", help="The seconds that a call waits for a decision.")
     ] = 0,
     store: StoreUrl = None,
-) -> int:
+) -> None:
     """Serve the tools of a registry; a call that needs approval waits in the inbox."""
     from agent_adapter.integrations.mcp import INTEGRATION
 
@@ -92,7 +92,6 @@ def serve(
 
     with contextlib.suppress(KeyboardInterrupt):
         with_store(store, _work)
-    return OK
 
 
 @app.command(

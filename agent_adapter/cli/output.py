@@ -53,6 +53,31 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, default=str))
 
 
+def print_list(
+    values: Sequence[Any],
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    empty: str,
+    as_json: bool,
+) -> None:
+    """Print `rows` as a table, or the line `empty` if there are none; with `--json` the values."""
+    if as_json:
+        print_json(values)
+    elif values:
+        console().print(table(columns, rows))
+    else:
+        console().print(empty)
+
+
+def print_line(value: Any, line: str, as_json: bool) -> None:
+    """Print a line; with `--json` the value that it tells."""
+    if as_json:
+        print_json(value)
+    else:
+        console().print(plain(line), soft_wrap=True)
+
+
 def say_error(kind: str, message: str, *, code: int, as_json: bool = False) -> int:
     """Print an error on stderr, with `--json` on stdout too, and return its exit code."""
     if as_json:

@@ -42,6 +42,6 @@ def poll(url: str | None, look: Callable[[Store], Awaitable[bool]], seconds: flo
         return
 
 
-def print_line(value: Any) -> None:
+def print_json_line(value: Any) -> None:
     """Print one JSON object on one line and flush, so that a reader in a pipe gets it at once."""
     print(json.dumps(value, default=str), flush=True)

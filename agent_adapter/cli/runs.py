@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_adapter.cli.exit_codes import OK, CommandError
+from agent_adapter.cli.exit_codes import CommandError
 from agent_adapter.cli.ledger import facts_line
 from agent_adapter.cli.options import (
     AsJson,
@@ -21,8 +21,8 @@ from agent_adapter.cli.options import (
     reviewer_name,
     with_store,
 )
-from agent_adapter.cli.output import console, plain, print_json, table, when
-from agent_adapter.cli.polling import Seconds, poll, print_line
+from agent_adapter.cli.output import console, plain, print_json, print_line, print_list, when
+from agent_adapter.cli.polling import Seconds, poll, print_json_line
 
 if TYPE_CHECKING:
     from agent_adapter.exec.ledger import Entry
@@ -55,17 +55,14 @@ def cancel(
     reviewer: Reviewer = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Cancel a run: none of its writes may start any more, in any process."""
     from agent_adapter.exec.upkeep import cancel_run
 
     who = reviewer_name(reviewer)
     with_store(store, lambda opened: cancel_run(opened, run, by=who, reason=reason or ""))
-    if as_json:
-        print_json({"run": run, "cancelled": True, "reason": reason})
-    else:
-        console().print(plain(f"{run} is cancelled: none of its writes may start any more"))
-    return OK
+    said = f"{run} is cancelled: none of its writes may start any more"
+    print_line({"run": run, "cancelled": True, "reason": reason}, said, as_json)
 
 
 @app.command("list", epilog="Example: agent-adapter runs list --tool refund")
@@ -80,7 +77,7 @@ def list_(
     limit: Annotated[int, typer.Option("--limit", min=1, help="The maximum number of runs.")] = 50,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """List runs, newest first."""
 
     def _op(tx: Transaction) -> list[RunLine]:
@@ -90,27 +87,24 @@ def list_(
         return runs(tx, "", limit=limit, tool=tool, principal=principal, ending=how)[0]
 
     lines = with_store(store, lambda opened: _read(opened, _op))
-    if as_json:
-        print_json([asdict(line) for line in lines])
-        return OK
-    if not lines:
-        console().print("no runs")
-        return OK
-    rows = [
+    print_list(
+        [asdict(line) for line in lines],
+        ("run", "started", "last", "on behalf of", "calls", "waiting", "in doubt"),
         (
-            line.run_id,
-            when(line.started_at),
-            when(line.last_at),
-            line.principal or "-",
-            line.calls,
-            line.waiting,
-            line.unclear,
-        )
-        for line in lines
-    ]
-    columns = ("run", "started", "last", "on behalf of", "calls", "waiting", "in doubt")
-    console().print(table(columns, rows))
-    return OK
+            (
+                line.run_id,
+                when(line.started_at),
+                when(line.last_at),
+                line.principal or "-",
+                line.calls,
+                line.waiting,
+                line.unclear,
+            )
+            for line in lines
+        ),
+        empty="no runs",
+        as_json=as_json,
+    )
 
 
 @app.command(epilog="Example: agent-adapter runs show run_0123")
@@ -121,7 +115,7 @@ def show(
     ] = 100,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Show one run as a timeline: each call with its arguments, decision, time and result."""
 
     def _op(tx: Transaction) -> list[CallReport] | None:
@@ -138,12 +132,11 @@ def show(
     calls = [_call_facts(report) for report in reports]
     if as_json:
         print_json({"run_id": run, "calls": calls})
-        return OK
+        return
     if not calls:
         console().print(plain(f"{run}: no calls; see `agent-adapter ledger show {run}`"))
     for call in calls:
         _print_call(call)
-    return OK
 
 
 @app.command(epilog="Example: agent-adapter runs tail --json")
@@ -159,10 +152,9 @@ def tail(
     seconds: Seconds = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Print ledger entries as they are written; with --json one object per line."""
     poll(store, LedgerFollower(run, lines, as_json).look, seconds)
-    return OK
 
 
 class LedgerFollower:
@@ -223,7 +215,7 @@ class LedgerFollower:
     def _print(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             if self._as_json:
-                print_line(asdict(entry))
+                print_json_line(asdict(entry))
                 continue
             head = f"{when(entry.at)} {entry.run_id} {entry.seq:>4} {entry.kind}"
             parts = (

@@ -83,7 +83,7 @@ def command(
         bool, typer.Option("--https", help="Browsers use HTTPS; a proxy terminates it.")
     ] = False,
     store: StoreUrl = None,
-) -> int:
+) -> None:
     """Serve the web console.
 
     People sign in with a token (`agent-adapter tokens create`) or through a trusted proxy.
@@ -115,7 +115,6 @@ def command(
 
     with contextlib.suppress(KeyboardInterrupt):
         with_store(store, _work)
-    return OK
 
 
 async def run_console(

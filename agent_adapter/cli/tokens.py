@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_adapter.cli.exit_codes import OK, CommandError
+from agent_adapter.cli.exit_codes import CommandError
 from agent_adapter.cli.options import AsJson, Reviewer, StoreUrl, reviewer_name, with_store
-from agent_adapter.cli.output import console, plain, print_json, table, when
+from agent_adapter.cli.output import console, plain, print_json, print_line, print_list, when
 
 if TYPE_CHECKING:
     from agent_adapter.store.base import Operation, Row, Store
@@ -40,35 +40,33 @@ def create(
     reviewer: Reviewer = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Create a token. It is shown only once; the store keeps a hash of it."""
     by = reviewer_name(reviewer)
     row, secret = with_store(store, lambda opened: make_token(opened, name, role.value, by))
     if as_json:
         print_json({key: row[key] for key in _SHOWN} | {"token": secret})
-        return OK
+        return
     console().print(plain(f"{row['name']} ({row['role']}), {row['id']}; shown only once:"))
     print(secret)
-    return OK
 
 
 @app.command("list", epilog="Example: agent-adapter tokens list")
-def list_(store: StoreUrl = None, as_json: AsJson = False) -> int:
+def list_(store: StoreUrl = None, as_json: AsJson = False) -> None:
     """List tokens, oldest first, without their secrets."""
     from agent_adapter.store.access import tokens
 
     rows = with_store(store, lambda opened: opened.read(tokens))
-    if as_json:
-        print_json([{key: row[key] for key in _SHOWN} for row in rows])
-        return OK
-    if not rows:
-        console().print("no tokens")
-        return OK
-    shown = [
-        (*(row[key] for key in _SHOWN[:3]), *(when(row[key]) for key in _SHOWN[3:])) for row in rows
-    ]
-    console().print(table(("id", "name", "role", "created", "last used", "revoked"), shown))
-    return OK
+    print_list(
+        [{key: row[key] for key in _SHOWN} for row in rows],
+        ("id", "name", "role", "created", "last used", "revoked"),
+        (
+            (*(row[key] for key in _SHOWN[:3]), *(when(row[key]) for key in _SHOWN[3:]))
+            for row in rows
+        ),
+        empty="no tokens",
+        as_json=as_json,
+    )
 
 
 @app.command(epilog="Example: agent-adapter tokens revoke kim")
@@ -77,17 +75,14 @@ def revoke(
     reviewer: Reviewer = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Revoke a token and end the sessions that were opened with it."""
     from agent_adapter.store.access import revoke_token
 
     by = reviewer_name(reviewer)
     row = with_store(store, lambda opened: _done(opened, lambda tx: revoke_token(tx, which, by=by)))
-    if as_json:
-        print_json({key: row[key] for key in _SHOWN})
-    else:
-        console().print(plain(f"{row['id']} of {row['name']} is revoked"))
-    return OK
+    said = f"{row['id']} of {row['name']} is revoked"
+    print_line({key: row[key] for key in _SHOWN}, said, as_json)
 
 
 async def make_token(store: Store, name: str, role: str, by: str) -> tuple[Row, str]:

@@ -11,7 +11,7 @@ import typer
 
 from agent_adapter.cli.exit_codes import FAILED, OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, StoreUrl, parse_object, reviewer_name, with_store
-from agent_adapter.cli.output import console, plain, print_json, table
+from agent_adapter.cli.output import console, plain, print_json, print_line, print_list, table
 from agent_adapter.cli.target import Target, load_registry
 
 if TYPE_CHECKING:
@@ -25,27 +25,28 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool.", show_defa
 
 
 @app.command("list", epilog="Example: agent-adapter tools list shop.py")
-def list_(target: Target, as_json: AsJson = False) -> int:
+def list_(target: Target, as_json: AsJson = False) -> None:
     """List the tools of a registry."""
     specs = list(load_registry(target))
-    if as_json:
-        print_json([_facts(spec) for spec in specs])
-        return OK
-    rows = [
-        (spec.name, spec.effects, _confirm(spec), spec.trust, _targets(spec), _first(spec))
-        for spec in specs
-    ]
-    console().print(table(("tool", "effects", "confirm", "trust", "targets", "description"), rows))
-    return OK
+    print_list(
+        [_facts(spec) for spec in specs],
+        ("tool", "effects", "confirm", "trust", "targets", "description"),
+        (
+            (spec.name, spec.effects, _confirm(spec), spec.trust, _targets(spec), _first(spec))
+            for spec in specs
+        ),
+        empty="no tools",
+        as_json=as_json,
+    )
 
 
 @app.command(epilog="Example: agent-adapter tools show shop:registry refund")
-def show(target: Target, name: Name, as_json: AsJson = False) -> int:
+def show(target: Target, name: Name, as_json: AsJson = False) -> None:
     """Show one tool and the schema that a model sees."""
     spec = load_registry(target).get(name)
     if as_json:
         print_json(_facts(spec) | {"schema": spec.json_schema()})
-        return OK
+        return
     out = console()
     out.print(plain(spec.name), style="bold")
     out.print(plain(spec.description, lines=True))
@@ -53,7 +54,6 @@ def show(target: Target, name: Name, as_json: AsJson = False) -> int:
     rows = [(key, value) for key, value in facts.items() if key not in ("name", "description")]
     out.print(table(("field", "value"), rows))
     print(json.dumps(spec.json_schema(), indent=2))
-    return OK
 
 
 @app.command(epilog="Example: agent-adapter tools call shop.py refund order_id=A1 amount=5")
@@ -74,7 +74,7 @@ def call(
     run: Annotated[str | None, typer.Option("--run", help="The run of the call.")] = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Call a tool through the executor; a call that needs approval waits in the inbox."""
     from agent_adapter.core.context import ToolContext
 
@@ -83,7 +83,7 @@ def call(
     arguments = _arguments(pairs or [], args)
     ctx = ToolContext(run_id=run, principal=reviewer_name(None))
     value = _with_executor(store, registry, lambda it: it.run_spec(spec, arguments, ctx))
-    return _print_result(value, as_json)
+    _print_result(value, as_json)
 
 
 @app.command(epilog="Example: agent-adapter tools resume shop.py apr_0123")
@@ -92,10 +92,10 @@ def resume(
     record: Annotated[str, typer.Argument(metavar="ID", help="The approval, apr_….")],
     store: StoreUrl = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Run an approved call once, exactly as it was approved."""
     value = _with_executor(store, load_registry(target), lambda it: it.resume(record))
-    return _print_result(value, as_json)
+    _print_result(value, as_json)
 
 
 @app.command(epilog="Example: agent-adapter tools check shop.py --target anthropic")
@@ -116,18 +116,14 @@ def check(
     if unknown:
         raise CommandError(f"no integration has the name {', '.join(unknown)}", code=USAGE)
     findings = check_registry(registry, only)
-    failed = any(finding.severity == "error" for finding in findings)
-    if as_json:
-        listed = [asdict(finding) for finding in findings]
-        print_json({"tools": len(registry), "findings": listed})
-        return FAILED if failed else OK
-    out = console()
-    if findings:
-        rows = [(each.tool, each.severity, each.problem, each.fix) for each in findings]
-        out.print(table(("tool", "severity", "problem", "fix"), rows))
     errors = sum(finding.severity == "error" for finding in findings)
-    out.print(f"{len(registry)} tools, {errors} errors, {len(findings) - errors} notes")
-    return FAILED if failed else OK
+    if findings and not as_json:
+        rows = [(each.tool, each.severity, each.problem, each.fix) for each in findings]
+        console().print(table(("tool", "severity", "problem", "fix"), rows))
+    listed = [asdict(finding) for finding in findings]
+    said = f"{len(registry)} tools, {errors} errors, {len(findings) - errors} notes"
+    print_line({"tools": len(registry), "findings": listed}, said, as_json)
+    return FAILED if errors else OK
 
 
 def _with_executor(
@@ -191,11 +187,10 @@ def _arguments(pairs: list[str], whole: str | None) -> dict[str, Any]:
     return arguments
 
 
-def _print_result(value: Any, as_json: bool) -> int:
+def _print_result(value: Any, as_json: bool) -> None:
     from agent_adapter.core.results import plain_result
 
     if as_json:
         print_json({"result": json.loads(plain_result(value))})
     else:
         print(plain(value if isinstance(value, str) else plain_result(value), lines=True))
-    return OK

@@ -64,8 +64,8 @@ def _run(folder: Path, *, kept: bool, serve: bool, as_json: bool) -> int:
         return code
     url = f"sqlite:///{(folder / 'state.db').resolve()}"
     if serve:
-        return _serve(url)
-    if kept:
+        _serve(url)
+    elif kept:
         typed = f"agent-adapter tokens create you --role admin --store {shlex.quote(url)}"
         print(f"\nOpen it in the console (sign in with the token):\n$ {typed}")
         print(f"$ agent-adapter serve --store {shlex.quote(url)} --registry {_SHOP}")
@@ -74,11 +74,11 @@ def _run(folder: Path, *, kept: bool, serve: bool, as_json: bool) -> int:
     return code
 
 
-def _serve(url: str) -> int:
+def _serve(url: str) -> None:
     from agent_adapter.cli import serve as serving
     from agent_adapter.cli.tokens import make_token
 
     by = reviewer_name(None)
     _, secret = with_store(url, lambda opened: make_token(opened, "you", "admin", by))
     print(f"\nSign in to the console with this token, shown only once:\n{secret}")
-    return serving.command(port=0, registry=_SHOP, store=url)
+    serving.command(port=0, registry=_SHOP, store=url)

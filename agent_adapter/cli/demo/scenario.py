@@ -88,12 +88,12 @@ class _Scenario:
         )
 
     async def _end(self, paid_back: list[tuple[str, float]]) -> int:
-        from agent_adapter.cli.ledger import entry_table, print_report
+        from agent_adapter.cli.ledger import ENTRY_COLUMNS, entry_row, print_report
         from agent_adapter.exec.ledger import entries, verify
 
         self._head("The ledger")
         written = await entries(self._store)
-        self._show(entry_table(written))
+        self._show(table(ENTRY_COLUMNS, map(entry_row, written)))
         report = await verify(self._store)
         once = sorted(paid_back) == [("A1", 40.0), ("B2", 19.0)]
         moved = ", ".join(f"{amount:.2f} EUR for {order}" for order, amount in paid_back)
