@@ -86,7 +86,7 @@ def verify(
     if run is not None and report.problems == (f"{run}: no such run",):
         raise _no_run(run)
     if as_json:
-        print_json(asdict(report) | {"ok": report.ok})
+        print_json(asdict(report))
     else:
         print_report(report)
     return OK if report.ok else DOUBT

@@ -45,6 +45,14 @@ class CommandResult(BaseModel):
     answer: str | None = None
 
 
+async def approval_record(settings: Settings, id: str) -> ApprovalRecord:
+    """One record; `Problem` 404 if it does not exist."""
+    try:
+        return await Inbox(settings.store, tenant=settings.tenant).get(id)
+    except AgentAdapterError as exc:
+        raise Problem(404, "not-found", str(exc)) from exc
+
+
 async def decide(
     settings: Settings,
     person: Person,
@@ -59,7 +67,7 @@ async def decide(
     person.check("approver")
     inbox = Inbox(settings.store, tenant=settings.tenant)
     if arguments is not None:
-        await _check_edits(settings, inbox, id, arguments)
+        await _check_edits(settings, id, arguments)
     try:
         record = await inbox.decide(
             id,
@@ -206,18 +214,12 @@ def spec_of(settings: Settings, record: ApprovalRecord) -> ToolSpec | None:
     return spec if spec is not None and spec.fingerprint == record.fingerprint else None
 
 
-async def _check_edits(
-    settings: Settings, inbox: Inbox, id: str, arguments: Mapping[str, Any]
-) -> None:
+async def _check_edits(settings: Settings, id: str, arguments: Mapping[str, Any]) -> None:
     """Refuse arguments that the tool would refuse.
 
     Arguments with a masked secret are left to the executor, which alone can restore the secret.
     """
-    try:
-        record = await inbox.get(id)
-    except AgentAdapterError as exc:
-        raise Problem(404, "not-found", str(exc)) from exc
-    spec = spec_of(settings, record)
+    spec = spec_of(settings, await approval_record(settings, id))
     if spec is None or has_mask(dict(arguments)):
         return
     try:

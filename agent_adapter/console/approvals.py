@@ -42,18 +42,30 @@ async def list_pending(console: Console) -> tuple[list[str], int]:
     return await console.store.read(lambda tx: queries.pending_approvals(tx, tenant, PAGE_SIZE))
 
 
+async def approval_page(
+    console: Console,
+    state: ApprovalState | Literal["all"],
+    *,
+    limit: int,
+    after: float | None,
+    newest_first: bool = False,
+) -> tuple[list[ApprovalRecord], float | None]:
+    """One page of the tenant's records, and the `after` of the next page."""
+    found = await Inbox(console.store, tenant=console.settings.tenant).list(
+        None if state == "all" else state,
+        limit=limit + 1,
+        after=after,
+        newest_first=newest_first,
+    )
+    return found[:limit], found[limit - 1].created_at if len(found) > limit else None
+
+
 async def _list(console: Console, request: Request, person: Person) -> Response:
     query = read_query(request, _ApprovalListQuery)
     state = query.state
-    inbox = Inbox(console.store, tenant=console.settings.tenant)
-    records = await inbox.list(
-        None if state == "all" else state,
-        limit=PAGE_SIZE + 1,
-        after=query.after,
-        newest_first=state != "pending",
+    records, more = await approval_page(
+        console, state, limit=PAGE_SIZE, after=query.after, newest_first=state != "pending"
     )
-    more = records[PAGE_SIZE - 1].created_at if len(records) > PAGE_SIZE else None
-    records = records[:PAGE_SIZE]
     _, total = await list_pending(console)
     return console.render(
         request,
@@ -199,11 +211,7 @@ def _identical(records: Sequence[ApprovalRecord]) -> list[list[ApprovalRecord]]:
 
 
 async def _record(console: Console, request: Request) -> ApprovalRecord:
-    try:
-        inbox = Inbox(console.store, tenant=console.settings.tenant)
-        return await inbox.get(request.path_params["id"])
-    except AgentAdapterError as exc:
-        raise Problem(404, "not-found", str(exc)) from exc
+    return await actions.approval_record(console.settings, request.path_params["id"])
 
 
 def _taint_sources(tx: Transaction, record: ApprovalRecord) -> list[dict[str, Any]]:

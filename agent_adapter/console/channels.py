@@ -138,18 +138,22 @@ async def _speak(console: Console, request: Request, person: Person, form: Form)
         text=form.get("text", "").replace("\r\n", "\n"),
         key=form.get("key", ""),
     )
-    return see_other(f"/channels/{channel_id}?command={id}#command")
+    return _see_command(channel_id, id)
 
 
 async def _fork(console: Console, request: Request, person: Person, form: Form) -> Response:
     channel_id = request.path_params["id"]
     id = await actions.fork(console.settings, person, channel_id, at=form.get("at", "").strip())
-    return see_other(f"/channels/{channel_id}?command={id}#command")
+    return _see_command(channel_id, id)
 
 
 async def _resume(console: Console, request: Request, person: Person, form: Form) -> Response:
     channel_id = request.path_params["id"]
     id = await actions.resume_fork(console.settings, person, channel_id)
+    return _see_command(channel_id, id)
+
+
+def _see_command(channel_id: str, id: str) -> Response:
     return see_other(f"/channels/{channel_id}?command={id}#command")
 
 

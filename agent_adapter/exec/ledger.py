@@ -30,12 +30,13 @@ CANNOT_SEE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a verification found; `problems` is empty where the ledger is whole.
+    """What a verification found; `ok` unless there are `problems`.
 
     `trusted_from` is when a store of an older version was opened by this one (seconds since the
     epoch): rows that were there then are compared with what they were at that time.
     """
 
+    ok: bool
     runs: int
     entries: int
     calls: int
@@ -45,11 +46,6 @@ class Report:
     trusted_from: float | None = None
     problems: tuple[str, ...] = ()
     cannot_see: tuple[str, ...] = CANNOT_SEE
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing was found."""
-        return not self.problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +84,7 @@ async def verify(
     problems += [f"{name}: the run is gone" for name in (anchored or {}) if name not in heads]
     doubts = await store.read(lambda tx: len(doubt.in_doubt(tx)))
     return Report(
+        ok=not problems,
         runs=len(heads),
         entries=totals["entries"],
         calls=totals["calls"],

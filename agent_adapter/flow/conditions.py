@@ -130,15 +130,19 @@ class TurnCountAtLeast:
 
 
 @dataclass(slots=True)
-class AllOf:
-    """Fires when every one of `conditions` does."""
-
+class _Several:
     conditions: list[TransitionCondition]
-    name: ClassVar[str] = "all_of"
     nested: ClassVar[tuple[str, ...]] = ("conditions",)
 
     def __post_init__(self) -> None:
-        self.conditions = _checked_list(self.conditions, "AllOf")
+        self.conditions = _checked_list(self.conditions, type(self).__name__)
+
+
+@dataclass(slots=True)
+class AllOf(_Several):
+    """Fires when every one of `conditions` does."""
+
+    name: ClassVar[str] = "all_of"
 
     def evaluate(self, state: WorkflowState, envelope: Envelope) -> bool:
         """Whether all fire."""
@@ -146,15 +150,10 @@ class AllOf:
 
 
 @dataclass(slots=True)
-class AnyOf:
+class AnyOf(_Several):
     """Fires when at least one of `conditions` does."""
 
-    conditions: list[TransitionCondition]
     name: ClassVar[str] = "any_of"
-    nested: ClassVar[tuple[str, ...]] = ("conditions",)
-
-    def __post_init__(self) -> None:
-        self.conditions = _checked_list(self.conditions, "AnyOf")
 
     def evaluate(self, state: WorkflowState, envelope: Envelope) -> bool:
         """Whether one fires."""

@@ -10,11 +10,11 @@ import json
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from pydantic import StrictInt
+from pydantic import ConfigDict, StrictInt, ValidationError
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.core.records import Record
-from agent_adapter.flow.wire import json_copy
+from agent_adapter.flow.wire import WireObject, json_copy, wire_problems
 
 EV_TEXT = "ag2.msg.text"
 EV_PACKET = "ag2.packet"
@@ -109,50 +109,46 @@ def visible_to(envelope: Envelope, participant_id: str) -> bool:
     return audience is None or participant_id == envelope.sender_id or participant_id in audience
 
 
+class _Updates(WireObject):
+    set: dict[str, Any] | None = None
+    delete: list[str] | None = None
+
+
+class _Routing(WireObject):
+    # Further fields are allowed: AG2 writes some of its own.
+    model_config = ConfigDict(extra="ignore")
+
+    kind: Literal["text", "handoff", "finish"] = "text"
+    tool: str | None = None
+    target: str | None = None
+    reason: str | None = None
+    summary: str | None = None
+
+
+class _Packet(WireObject):
+    model_config = ConfigDict(extra="ignore")
+
+    context_updates: _Updates | None = None
+    routing: _Routing | None = None
+    body: str | None = None
+
+
+_EVENT_DATA: dict[str, type[WireObject]] = {EV_CONTEXT_SET: _Updates, EV_PACKET: _Packet}
+
+
 def envelope_problems(envelope: Envelope) -> list[str]:
     """The malformed parts of a packet or context change, one line each.
 
     `fold` ignores such parts; a hub refuses envelopes that have any.
     """
-    data = envelope.event_data
-    if envelope.event_type == EV_CONTEXT_SET:
-        return _update_problems(data, "event_data")
-    if envelope.event_type != EV_PACKET:
+    model = _EVENT_DATA.get(envelope.event_type)
+    if model is None:
         return []
-    problems = _update_problems(data.get("context_updates"), "context_updates")
-    problems += _routing_problems(data.get("routing"))
-    if not isinstance(data.get("body") or "", str):
-        problems.append("body is text")
-    return problems
-
-
-def _update_problems(data: Any, where: str) -> list[str]:
-    if data is None:
-        return []
-    if not isinstance(data, dict):
-        return [f'{where} is an object {{"set": {{…}}, "delete": […]}}, not {type(data).__name__}']
-    problems = [f"{where}.{name} is unknown" for name in data if name not in ("set", "delete")]
-    changes, removed = data.get("set"), data.get("delete")
-    if changes is not None and not isinstance(changes, dict):
-        problems.append(f"{where}.set is an object of keys and values")
-    listed = removed is None or isinstance(removed, list)
-    if not listed or not all(isinstance(key, str) for key in removed or ()):
-        problems.append(f"{where}.delete is a list of keys")
-    return problems
-
-
-def _routing_problems(routing: Any) -> list[str]:
-    if routing is None:
-        return []
-    if not isinstance(routing, dict):
-        return [f"routing is an object, not {type(routing).__name__}"]
-    problems = []
-    if routing.get("kind", "text") not in ("text", "handoff", "finish"):
-        problems.append(f"routing.kind is text, handoff or finish, not {routing['kind']!r}")
-    for name in ("tool", "target", "reason", "summary"):
-        if routing.get(name) is not None and not isinstance(routing[name], str):
-            problems.append(f"routing.{name} is text")
-    return problems
+    try:
+        model.model_validate(envelope.event_data)
+    except ValidationError as exc:
+        return wire_problems(exc, "event_data")
+    return []
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, allow_nan=False)

@@ -6,6 +6,8 @@ the envelope, not on the length of the channel.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent_adapter.flow.compiled import CompiledGraph, compile_graph
 from agent_adapter.flow.context_vars import applied, updates_of
 from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_PACKET, Envelope, is_turn
@@ -24,7 +26,7 @@ def fold(
     """
     if envelope.event_type == EV_CONTEXT_SET:
         variables = applied(updates_of(envelope), state.context_vars)
-        return state if variables is state.context_vars else _with_variables(state, variables)
+        return state if variables is state.context_vars else replace(state, context_vars=variables)
     if not is_turn(envelope):
         return state
     if graph is None:
@@ -83,17 +85,3 @@ def _settle(state: WorkflowState, decision: TransitionDecision) -> None:
         return
     state.expected_next_speaker = speaker
     state.pending_close_reason = decision.close_reason
-
-
-def _with_variables(state: WorkflowState, variables: dict[str, object]) -> WorkflowState:
-    return WorkflowState(
-        participant_order=state.participant_order,
-        expected_next_speaker=state.expected_next_speaker,
-        last_speaker_id=state.last_speaker_id,
-        last_envelope_id=state.last_envelope_id,
-        turn_count=state.turn_count,
-        pending_close_reason=state.pending_close_reason,
-        creator_id=state.creator_id,
-        graph_data=state.graph_data,
-        context_vars=variables,
-    )

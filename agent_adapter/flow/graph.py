@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from agent_adapter.core.errors import WorkflowGraphError
 from agent_adapter.flow.conditions import (
@@ -43,6 +45,7 @@ from agent_adapter.flow.targets import (
     checked_text,
 )
 from agent_adapter.flow.transitions import Transition, checked_max_turns, in_order
+from agent_adapter.flow.wire import WireObject, read_graph_object
 
 __all__ = [
     "AgentTarget",
@@ -70,8 +73,19 @@ __all__ = [
     "register_target",
 ]
 
-_GRAPH_KEYS = ("initial_speaker", "transitions", "default_target", "max_turns")
-_TRANSITION_KEYS = ("when", "then", "priority")
+
+class _GraphObject(WireObject):
+    # Any: `TransitionGraph` and the registry check these themselves.
+    initial_speaker: Any
+    transitions: Annotated[list[Any], Field(strict=False)] | None = None  # or a tuple
+    default_target: Any = None
+    max_turns: Any = None
+
+
+class _TransitionObject(WireObject):
+    when: Any
+    then: Any
+    priority: Any = 0
 
 
 @dataclass(slots=True)
@@ -133,16 +147,13 @@ class TransitionGraph:
 
         `registry` resolves targets and conditions; `None` is the process-wide registry.
         """
-        _check_keys(data, "a graph", _GRAPH_KEYS, ("initial_speaker",))
+        read = read_graph_object(_GraphObject, data, "the graph")
         known = registry if registry is not None else TransitionRegistry.default()
-        rules = data.get("transitions")
-        if rules is not None and not isinstance(rules, (list, tuple)):
-            raise WorkflowGraphError(f"transitions is a list, not {type(rules).__name__}")
         return cls(
-            initial_speaker=data["initial_speaker"],
-            transitions=list(_read_transitions(rules or (), known)),
-            default_target=known.target_from_dict(data.get("default_target")),
-            max_turns=data.get("max_turns"),
+            initial_speaker=read.initial_speaker,
+            transitions=list(_read_transitions(read.transitions or (), known)),
+            default_target=known.target_from_dict(read.default_target),
+            max_turns=read.max_turns,
         )
 
     @classmethod
@@ -205,31 +216,16 @@ class TransitionGraph:
 def _read_transitions(rules: Any, registry: TransitionRegistry) -> Iterator[Transition]:
     for index, data in enumerate(rules):
         try:
-            _check_keys(data, "a transition", _TRANSITION_KEYS, ("when", "then"))
-            if data["then"] is None:
+            read = read_graph_object(_TransitionObject, data, "the transition")
+            if read.then is None:
                 raise WorkflowGraphError("then names no target")
             yield Transition(
-                when=registry.condition_from_dict(data["when"]),
-                then=registry.target_from_dict(data["then"]),
-                priority=data.get("priority", 0),
+                when=registry.condition_from_dict(read.when),
+                then=registry.target_from_dict(read.then),
+                priority=read.priority,
             )
         except WorkflowGraphError as exc:
             raise WorkflowGraphError(f"transitions[{index}]: {exc}") from exc
-
-
-def _check_keys(data: Any, what: str, known: Sequence[str], required: Sequence[str]) -> None:
-    if not isinstance(data, Mapping):
-        raise WorkflowGraphError(
-            f"{what} is an object with {', '.join(known)}, not {type(data).__name__}"
-        )
-    missing = [key for key in required if key not in data]
-    unknown = [str(key) for key in data if key not in known]
-    if missing:
-        raise WorkflowGraphError(f"{what} lacks {', '.join(missing)}")
-    if unknown:
-        raise WorkflowGraphError(
-            f"{what} has the unknown {', '.join(unknown)}; its fields are {', '.join(known)}"
-        )
 
 
 def _checked_ids(ids: Any, where: str) -> list[str]:

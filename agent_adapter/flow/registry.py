@@ -10,12 +10,17 @@ from typing import Any, ClassVar, TypeVar
 from agent_adapter.core.errors import WorkflowGraphError
 from agent_adapter.flow.conditions import BUILTIN_CONDITIONS, TransitionCondition
 from agent_adapter.flow.targets import BUILTIN_TARGETS, TerminateTarget, TransitionTarget
-from agent_adapter.flow.wire import json_copy
+from agent_adapter.flow.wire import WireObject, json_copy, read_graph_object
 
 _DEEPEST = 32
 
 T = TypeVar("T", bound=TransitionTarget)
 C = TypeVar("C", bound=TransitionCondition)
+
+
+class _PartObject(WireObject):
+    name: str
+    args: dict[str, Any] | None = None
 
 
 class TransitionRegistry:
@@ -87,7 +92,9 @@ class TransitionRegistry:
         return condition
 
     def _built(self, data: Any, known: Mapping[str, type[Any]], what: str, depth: int) -> Any:
-        name, args = _read_part(data, what)
+        part = read_graph_object(_PartObject, data, f"the {what}", "its arguments belong in args")
+        name = part.name
+        args = json_copy(part.args or {}, f"the args of {name!r}")
         kind = known.get(name)
         if kind is None:
             raise WorkflowGraphError(
@@ -146,21 +153,6 @@ def _fields(part: Any) -> tuple[Field[Any], ...]:
     if not is_dataclass(part):
         return ()
     return tuple(field for field in fields(part) if field.init)
-
-
-def _read_part(data: Any, what: str) -> tuple[str, dict[str, Any]]:
-    if not isinstance(data, Mapping) or not isinstance(data.get("name"), str):
-        raise WorkflowGraphError(f'a {what} is {{"name": …, "args": {{…}}}}, not {data!r:.80}')
-    extra = sorted(str(key) for key in data if key not in ("name", "args"))
-    if extra:
-        raise WorkflowGraphError(
-            f"the {what} {data['name']!r} has the unknown {', '.join(extra)}; "
-            "its arguments belong in args"
-        )
-    args = data.get("args") or {}
-    if not isinstance(args, Mapping):
-        raise WorkflowGraphError(f"the args of the {what} {data['name']!r} are an object")
-    return data["name"], json_copy(dict(args), f"the args of {data['name']!r}")
 
 
 def _check_args(kind: type[Any], name: str, args: Mapping[str, Any], what: str) -> None:

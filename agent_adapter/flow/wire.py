@@ -1,13 +1,59 @@
-"""`json_copy`: copies JSON values and refuses anything else."""
+"""Foreign JSON: objects read by models, and copies of JSON values."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent_adapter.core.errors import AgentAdapterError, WorkflowGraphError
 
 _DEEPEST = 100
+
+_EXPECTED = {
+    "dict_type": "an object",
+    "model_type": "an object",
+    "list_type": "a list",
+    "string_type": "text",
+}
+
+
+class WireObject(BaseModel):
+    """Base of models of foreign JSON objects: unknown fields are refused, nothing is converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+M = TypeVar("M", bound=WireObject)
+
+
+def read_graph_object(model: type[M], data: Any, whole: str, hint: str = "") -> M:
+    """`data` as `model`; `WorkflowGraphError` names each wrong field and the known ones."""
+    try:
+        return model.model_validate(dict(data) if isinstance(data, Mapping) else data)
+    except ValidationError as exc:
+        known = f"its fields are {', '.join(model.model_fields)}"
+        lines = [*wire_problems(exc, whole), known, *([hint] if hint else [])]
+        raise WorkflowGraphError("; ".join(lines)) from None
+
+
+def wire_problems(error: ValidationError, whole: str) -> list[str]:
+    """One line for each problem of a foreign object, which `whole` names."""
+    lines = []
+    for item in error.errors(include_url=False):
+        place = ".".join(map(str, item["loc"]))
+        if item["type"] == "missing":
+            lines.append(f"{whole} lacks {place}")
+        elif item["type"] == "extra_forbidden":
+            lines.append(f"{whole} has the unknown {place:.200}")
+        elif item["type"] in _EXPECTED:
+            expected, found = _EXPECTED[item["type"]], type(item["input"]).__name__
+            lines.append(f"{place or whole} is {expected}, not {found}")
+        else:
+            lines.append(f"{place or whole}: {item['msg']:.300}")
+    return lines
 
 
 def json_copy(

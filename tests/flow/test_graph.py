@@ -178,13 +178,19 @@ def test_point_11_an_unknown_name_is_an_error() -> None:
     ("data", "said"),
     [
         ("{", "the graph is not JSON"),
-        ("[]", "a graph is an object"),
-        ({}, "a graph lacks initial_speaker"),
+        ("[]", "the graph is an object"),
+        ({}, "the graph lacks initial_speaker"),
         ({"initial_speaker": ""}, "initial_speaker is a participant's id"),
         ({"initial_speaker": "a", "transitions": {}}, "transitions is a list"),
-        ({"initial_speaker": "a", "transitions": [1]}, r"transitions\[0\]: a transition is an obj"),
-        ({"initial_speaker": "a", "transitions": [{"when": {}}]}, "a transition lacks then"),
-        ({"initial_speaker": "a", "default_target": "terminate"}, 'a target is {"name"'),
+        (
+            {"initial_speaker": "a", "transitions": [1]},
+            r"transitions\[0\]: the transition is an obj",
+        ),
+        ({"initial_speaker": "a", "transitions": [{"when": {}}]}, "the transition lacks then"),
+        (
+            {"initial_speaker": "a", "default_target": "terminate"},
+            "the target is an object, not str; its fields are name, args",
+        ),
         ({"initial_speaker": "a", "default_target": {"name": "agent"}}, "lacks its argument"),
         (
             {"initial_speaker": "a", "default_target": {"name": "agent", "args": {"id": "b"}}},

@@ -199,7 +199,7 @@ def test_audience_must_take_part() -> None:
         (EV_TEXT, {"text": 7}, "a text"),
         (EV_TEXT, {}, "a text"),
         (EV_PACKET, {"routing": "b"}, "routing is an object"),
-        (EV_CONTEXT_SET, {"sets": {}}, "sets is unknown"),
+        (EV_CONTEXT_SET, {"sets": {}}, "has the unknown sets"),
     ],
 )
 def test_malformed_messages_are_refused(event: str, data: dict[str, object], what: str) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from agent_adapter.console import actions, channels, health, in_doubt, runs, tools
+from agent_adapter.console import actions, approvals, channels, health, in_doubt, runs, tools
 from agent_adapter.console.api import requests, responses
 from agent_adapter.console.api.operation import ApiRequest
 from agent_adapter.console.problems import Problem
-from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec import ledger
-from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
+from agent_adapter.exec.approval.inbox import ApprovalRecord
 from agent_adapter.network.channels.reports import ChannelReport
 from agent_adapter.store.approvals import Seen
 from agent_adapter.store.queries import RunLine
@@ -20,39 +19,35 @@ async def me(asked: ApiRequest) -> responses.Me:
     return responses.Me(name=person.name, role=person.role, reviewer=person.reviewer)
 
 
-async def list_approvals(asked: ApiRequest) -> responses.ApprovalPage:
+async def list_approvals(
+    asked: ApiRequest, query: requests.ApprovalsQuery
+) -> responses.ApprovalPage:
     """List approvals, oldest first."""
-    query: requests.ApprovalsQuery = asked.query
-    found = await _inbox(asked).list(
-        None if query.state == "all" else query.state, limit=query.limit + 1, after=query.start
+    records, more = await approvals.approval_page(
+        asked.console, query.state, limit=query.limit, after=query.start
     )
-    more = found[query.limit - 1].created_at if len(found) > query.limit else None
-    return responses.ApprovalPage(approvals=found[: query.limit], next=more)
+    return responses.ApprovalPage(approvals=records, next=more)
 
 
 async def show_approval(asked: ApiRequest) -> ApprovalRecord:
     """Show one approval."""
-    try:
-        return await _inbox(asked).get(asked.path("id"))
-    except AgentAdapterError as exc:
-        raise Problem(404, "not-found", str(exc)) from exc
+    return await actions.approval_record(asked.console.settings, asked.path("id"))
 
 
-async def approve(asked: ApiRequest) -> ApprovalRecord:
+async def approve(asked: ApiRequest, body: requests.Decision) -> ApprovalRecord:
     """Approve a call; it runs once."""
-    return await _decide(asked, "approved")
+    return await _decide(asked, "approved", body)
 
 
-async def deny(asked: ApiRequest) -> ApprovalRecord:
+async def deny(asked: ApiRequest, body: requests.Decision) -> ApprovalRecord:
     """Deny a call."""
-    if asked.body.arguments is not None:
+    if body.arguments is not None:
         raise Problem(422, "arguments", "arguments: a denial takes none")
-    return await _decide(asked, "denied")
+    return await _decide(asked, "denied", body)
 
 
-async def decide_several(asked: ApiRequest) -> responses.BulkResult:
+async def decide_several(asked: ApiRequest, body: requests.BulkDecision) -> responses.BulkResult:
     """Decide several identical requests at once."""
-    body: requests.BulkDecision = asked.body
     decided, failed = await actions.decide_several(
         asked.console.settings,
         asked.person,
@@ -63,9 +58,8 @@ async def decide_several(asked: ApiRequest) -> responses.BulkResult:
     return responses.BulkResult(decided=[record.id for record in decided], failed=failed)
 
 
-async def list_runs(asked: ApiRequest) -> responses.RunPage:
+async def list_runs(asked: ApiRequest, query: requests.RunsQuery) -> responses.RunPage:
     """List runs, newest first."""
-    query: requests.RunsQuery = asked.query
     lines, more = await runs.run_page(
         asked.console,
         limit=query.limit,
@@ -82,29 +76,17 @@ async def show_run(asked: ApiRequest) -> RunLine:
     return await runs.run_line(asked.console, asked.path("id"))
 
 
-async def list_calls(asked: ApiRequest) -> responses.CallPage:
+async def list_calls(asked: ApiRequest, query: requests.CallsQuery) -> responses.CallPage:
     """List the calls of a run, in order."""
-    query: requests.CallsQuery = asked.query
     await runs.run_line(asked.console, asked.path("id"))
     steps, more = await runs.steps(asked.console, asked.path("id"), query.start, query.limit)
     return responses.CallPage(calls=steps, next=more)
 
 
-async def verify_run(asked: ApiRequest) -> responses.Verification:
+async def verify_run(asked: ApiRequest) -> ledger.Report:
     """Verify the ledger chain of a run."""
     await runs.run_line(asked.console, asked.path("id"))
-    report = await ledger.verify(asked.console.store, asked.path("id"))
-    return responses.Verification(
-        ok=report.ok,
-        runs=report.runs,
-        entries=report.entries,
-        calls=report.calls,
-        payloads=report.payloads,
-        erased=report.erased,
-        in_doubt=report.in_doubt,
-        problems=report.problems,
-        cannot_see=report.cannot_see,
-    )
+    return await ledger.verify(asked.console.store, asked.path("id"))
 
 
 async def show_call(asked: ApiRequest) -> responses.CallDetails:
@@ -124,9 +106,8 @@ async def list_in_doubt(asked: ApiRequest) -> responses.InDoubtPage:
     return responses.InDoubtPage(calls=calls, total=total)
 
 
-async def resolve(asked: ApiRequest) -> responses.ResolvedCall:
+async def resolve(asked: ApiRequest, body: requests.Resolution) -> responses.ResolvedCall:
     """Record whether a write with unknown outcome happened."""
-    body: requests.Resolution = asked.body
     if body.result is not None and not body.happened:
         raise Problem(422, "result", "result: a call that did not happen has none")
     row = await actions.resolve(
@@ -140,9 +121,8 @@ async def resolve(asked: ApiRequest) -> responses.ResolvedCall:
     return responses.ResolvedCall(call_key=row["call_key"], ending=row["ending"])
 
 
-async def list_channels(asked: ApiRequest) -> responses.ChannelPage:
+async def list_channels(asked: ApiRequest, query: requests.ChannelsQuery) -> responses.ChannelPage:
     """List channels, newest first."""
-    query: requests.ChannelsQuery = asked.query
     lines = await channels.channel_lines(asked.console, query.state, query.limit)
     return responses.ChannelPage(channels=lines)
 
@@ -152,9 +132,8 @@ async def show_channel(asked: ApiRequest) -> ChannelReport:
     return await channels.channel_report(asked.console, asked.path("id"))
 
 
-async def read_log(asked: ApiRequest) -> responses.LogEntries:
+async def read_log(asked: ApiRequest, query: requests.LogQuery) -> responses.LogEntries:
     """List the entries of a channel's log after `since`."""
-    query: requests.LogQuery = asked.query
     await channels.channel_report(asked.console, asked.path("id"))
     lines = await channels.log_page(asked.console, asked.path("id"), since=query.since)
     return responses.LogEntries(
@@ -165,9 +144,8 @@ async def read_log(asked: ApiRequest) -> responses.LogEntries:
     )
 
 
-async def speak(asked: ApiRequest) -> responses.QueuedCommand:
+async def speak(asked: ApiRequest, body: requests.Speech) -> responses.QueuedCommand:
     """Send a message as a person of the channel."""
-    body: requests.Speech = asked.body
     command = await actions.speak(
         asked.console.settings,
         asked.person,
@@ -179,11 +157,9 @@ async def speak(asked: ApiRequest) -> responses.QueuedCommand:
     return responses.QueuedCommand(command=command)
 
 
-async def fork(asked: ApiRequest) -> responses.QueuedCommand:
+async def fork(asked: ApiRequest, body: requests.ForkRequest) -> responses.QueuedCommand:
     """Fork a channel at a message; the fork is paused."""
-    command = await actions.fork(
-        asked.console.settings, asked.person, asked.path("id"), at=asked.body.at
-    )
+    command = await actions.fork(asked.console.settings, asked.person, asked.path("id"), at=body.at)
     return responses.QueuedCommand(command=command)
 
 
@@ -198,9 +174,8 @@ async def show_command(asked: ApiRequest) -> actions.CommandResult:
     return await actions.command_result(asked.console.settings, asked.path("id"))
 
 
-async def list_tools(asked: ApiRequest) -> responses.ToolPage:
+async def list_tools(asked: ApiRequest, query: requests.ToolsQuery) -> responses.ToolPage:
     """List tools and their use, by name."""
-    query: requests.ToolsQuery = asked.query
     uses, more = await tools.tool_uses(asked.console, query.after, query.limit)
     return responses.ToolPage(tools=uses, next=more)
 
@@ -210,8 +185,9 @@ async def show_health(asked: ApiRequest) -> health.HealthReport:
     return await health.health_report(asked.console)
 
 
-async def _decide(asked: ApiRequest, verdict: actions.Verdict) -> ApprovalRecord:
-    body: requests.Decision = asked.body
+async def _decide(
+    asked: ApiRequest, verdict: actions.Verdict, body: requests.Decision
+) -> ApprovalRecord:
     return await actions.decide(
         asked.console.settings,
         asked.person,
@@ -221,10 +197,6 @@ async def _decide(asked: ApiRequest, verdict: actions.Verdict) -> ApprovalRecord
         reason=body.reason,
         arguments=body.arguments,
     )
-
-
-def _inbox(asked: ApiRequest) -> Inbox:
-    return Inbox(asked.console.store, tenant=asked.console.settings.tenant)
 
 
 def _text(stored: bytes | None) -> str | None:

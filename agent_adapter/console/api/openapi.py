@@ -79,6 +79,8 @@ def _path_parameters(path: str) -> Iterable[dict[str, Any]]:
 
 
 def _query_parameters(operation: ApiOperation) -> Iterable[dict[str, Any]]:
+    if operation.query is None:
+        return
     for name, schema in operation.query.model_json_schema().get("properties", {}).items():
         about = schema.pop("description", "")
         # An absent parameter is `null` in the model, but no query can say `null`.

@@ -2,164 +2,30 @@
 
 from __future__ import annotations
 
-from agent_adapter.console.actions import CommandResult
-from agent_adapter.console.api import handlers, requests, responses
+from agent_adapter.console.api import handlers
 from agent_adapter.console.api.operation import ApiOperation
-from agent_adapter.console.health import HealthReport
-from agent_adapter.exec.approval.inbox import ApprovalRecord
-from agent_adapter.network.channels.reports import ChannelReport
-from agent_adapter.store.queries import RunLine
 
 OPERATIONS: tuple[ApiOperation, ...] = (
-    ApiOperation(
-        method="GET",
-        path="/me",
-        handler=handlers.me,
-        answer=responses.Me,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/approvals",
-        handler=handlers.list_approvals,
-        answer=responses.ApprovalPage,
-        query=requests.ApprovalsQuery,
-    ),
-    ApiOperation(
-        method="POST",
-        path="/approvals/alike",
-        handler=handlers.decide_several,
-        answer=responses.BulkResult,
-        role="approver",
-        body=requests.BulkDecision,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/approvals/{id}",
-        handler=handlers.show_approval,
-        answer=ApprovalRecord,
-    ),
-    ApiOperation(
-        method="POST",
-        path="/approvals/{id}/approve",
-        handler=handlers.approve,
-        answer=ApprovalRecord,
-        role="approver",
-        body=requests.Decision,
-    ),
-    ApiOperation(
-        method="POST",
-        path="/approvals/{id}/deny",
-        handler=handlers.deny,
-        answer=ApprovalRecord,
-        role="approver",
-        body=requests.Decision,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/runs",
-        handler=handlers.list_runs,
-        answer=responses.RunPage,
-        query=requests.RunsQuery,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/runs/{id}",
-        handler=handlers.show_run,
-        answer=RunLine,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/runs/{id}/calls",
-        handler=handlers.list_calls,
-        answer=responses.CallPage,
-        query=requests.CallsQuery,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/runs/{id}/verification",
-        handler=handlers.verify_run,
-        answer=responses.Verification,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/calls/{key}",
-        handler=handlers.show_call,
-        answer=responses.CallDetails,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/in-doubt",
-        handler=handlers.list_in_doubt,
-        answer=responses.InDoubtPage,
-    ),
-    ApiOperation(
-        method="POST",
-        path="/in-doubt/{key}/resolve",
-        handler=handlers.resolve,
-        answer=responses.ResolvedCall,
-        role="approver",
-        body=requests.Resolution,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/channels",
-        handler=handlers.list_channels,
-        answer=responses.ChannelPage,
-        query=requests.ChannelsQuery,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/channels/{id}",
-        handler=handlers.show_channel,
-        answer=ChannelReport,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/channels/{id}/log",
-        handler=handlers.read_log,
-        answer=responses.LogEntries,
-        query=requests.LogQuery,
-    ),
-    ApiOperation(
-        method="POST",
-        path="/channels/{id}/speak",
-        handler=handlers.speak,
-        answer=responses.QueuedCommand,
-        role="approver",
-        body=requests.Speech,
-    ),
-    ApiOperation(
-        method="POST",
-        path="/channels/{id}/fork",
-        handler=handlers.fork,
-        answer=responses.QueuedCommand,
-        role="admin",
-        body=requests.ForkRequest,
-    ),
-    ApiOperation(
-        method="POST",
-        path="/channels/{id}/resume",
-        handler=handlers.resume_fork,
-        answer=responses.QueuedCommand,
-        role="admin",
-    ),
-    ApiOperation(
-        method="GET",
-        path="/commands/{id}",
-        handler=handlers.show_command,
-        answer=CommandResult,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/tools",
-        handler=handlers.list_tools,
-        answer=responses.ToolPage,
-        query=requests.ToolsQuery,
-    ),
-    ApiOperation(
-        method="GET",
-        path="/health",
-        handler=handlers.show_health,
-        answer=HealthReport,
-    ),
+    ApiOperation("GET", "/me", handlers.me),
+    ApiOperation("GET", "/approvals", handlers.list_approvals),
+    ApiOperation("POST", "/approvals/alike", handlers.decide_several, role="approver"),
+    ApiOperation("GET", "/approvals/{id}", handlers.show_approval),
+    ApiOperation("POST", "/approvals/{id}/approve", handlers.approve, role="approver"),
+    ApiOperation("POST", "/approvals/{id}/deny", handlers.deny, role="approver"),
+    ApiOperation("GET", "/runs", handlers.list_runs),
+    ApiOperation("GET", "/runs/{id}", handlers.show_run),
+    ApiOperation("GET", "/runs/{id}/calls", handlers.list_calls),
+    ApiOperation("GET", "/runs/{id}/verification", handlers.verify_run),
+    ApiOperation("GET", "/calls/{key}", handlers.show_call),
+    ApiOperation("GET", "/in-doubt", handlers.list_in_doubt),
+    ApiOperation("POST", "/in-doubt/{key}/resolve", handlers.resolve, role="approver"),
+    ApiOperation("GET", "/channels", handlers.list_channels),
+    ApiOperation("GET", "/channels/{id}", handlers.show_channel),
+    ApiOperation("GET", "/channels/{id}/log", handlers.read_log),
+    ApiOperation("POST", "/channels/{id}/speak", handlers.speak, role="approver"),
+    ApiOperation("POST", "/channels/{id}/fork", handlers.fork, role="admin"),
+    ApiOperation("POST", "/channels/{id}/resume", handlers.resume_fork, role="admin"),
+    ApiOperation("GET", "/commands/{id}", handlers.show_command),
+    ApiOperation("GET", "/tools", handlers.list_tools),
+    ApiOperation("GET", "/health", handlers.show_health),
 )

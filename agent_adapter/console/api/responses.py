@@ -55,21 +55,6 @@ class CallPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
-    """What a check of a run's chain found; `ok` if there is no problem."""
-
-    ok: bool
-    runs: int
-    entries: int
-    calls: int
-    payloads: int
-    erased: int
-    in_doubt: int
-    problems: tuple[str, ...]
-    cannot_see: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CallDetails:
     """One call with its stored arguments and result, and the id of its approval."""
 

@@ -38,15 +38,13 @@ def _route(operation: ApiOperation) -> Route:
         try:
             person = await console.authenticator.authenticate_bearer(request)
             person.check(operation.role)
-            answer = await operation.handler(
-                ApiRequest(
-                    console=console,
-                    request=request,
-                    person=person,
-                    query=read_query(request, operation.query),
-                    body=await _read_body(request, operation.body),
-                )
-            )
+            given: dict[str, Any] = {}
+            if operation.query is not None:
+                given["query"] = read_query(request, operation.query)
+            if operation.body is not None:
+                given["body"] = await _read_body(request, operation.body)
+            asked = ApiRequest(console=console, request=request, person=person)
+            answer = await operation.handler(asked, **given)
         except Problem as problem:
             return problem_response(problem)
         except NotFoundError as exc:
@@ -57,9 +55,7 @@ def _route(operation: ApiOperation) -> Route:
     return Route(operation.path, endpoint, methods=[operation.method])
 
 
-async def _read_body(request: Request, model: type[BaseModel] | None) -> BaseModel | None:
-    if model is None:
-        return None
+async def _read_body(request: Request, model: type[BaseModel]) -> BaseModel:
     # A form of another site is sent without a preflight request; JSON is not.
     if content_type(request) != "application/json":
         raise Problem(415, "body", "send JSON with the header content-type: application/json")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Protocol
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import (
@@ -21,7 +21,7 @@ from agent_adapter.flow.envelope import (
 )
 from agent_adapter.flow.routing import RoundCall
 from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMetadata, ChannelState
-from agent_adapter.network.channels.views import ViewPolicy
+from agent_adapter.network.channels.views import NamedWindowedSummary, ViewPolicy
 
 HUB_EVENTS = frozenset(
     {
@@ -191,10 +191,57 @@ def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
         raise ProtocolError(f"the {envelope.event_type} is malformed: {'; '.join(problems)}")
 
 
-class TextChannelAdapter:
-    """Base of channel types whose turns are plain texts."""
+class BaseChannelAdapter:
+    """What all built-in channel types have in common."""
 
     manifest: ChannelManifest
+
+    def next_turn(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: AdapterState
+    ) -> ExpectedTurn | None:
+        """The expected participant."""
+        return self.expected_next(metadata, state)
+
+    def expected_next(self, metadata: ChannelMetadata, state: AdapterState) -> ExpectedTurn | None:
+        """The participant that the state names."""
+        if state.expected_next_speaker is None:
+            return None
+        return ExpectedTurn(state.expected_next_speaker, state.last_envelope_id)
+
+    def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
+        """The newest messages, twice as many as there are participants, with names."""
+        return NamedWindowedSummary(max(2 * len(metadata.participants), 4))
+
+    def tools_for(
+        self, client: Any, metadata: ChannelMetadata, state: AdapterState, participant_id: str
+    ) -> list[Any]:
+        """None: the participants' own tools suffice."""
+        return []
+
+    def build_text_envelope(
+        self,
+        channel_id: str,
+        sender_id: str,
+        text: str,
+        *,
+        audience: Sequence[str] | None = None,
+        causation_id: str | None = None,
+    ) -> Envelope:
+        """An `EV_TEXT`."""
+        return Envelope(
+            channel_id=channel_id,
+            sender_id=sender_id,
+            audience=None if audience is None else list(audience),
+            event_type=EV_TEXT,
+            event_data={"text": text},
+            causation_id=causation_id,
+        )
+
+
+class TextChannelAdapter(BaseChannelAdapter):
+    """Base of channel types whose turns are plain texts; `state_type` is their state."""
+
+    state_type: ClassVar[type[Any]]
 
     def validate_create(self, metadata: ChannelMetadata) -> None:
         """`ProtocolError` for too few or too many participants, or one listed twice."""
@@ -214,11 +261,19 @@ class TextChannelAdapter:
         """The text of an `EV_TEXT`."""
         return text_of(envelope)
 
-    def tools_for(
-        self, client: Any, metadata: ChannelMetadata, state: AdapterState, participant_id: str
-    ) -> list[Any]:
-        """None: a round is answered with its text."""
-        return []
+    def on_accepted(
+        self, metadata: ChannelMetadata, envelope: Envelope, state: AdapterState
+    ) -> AdapterResult:
+        """Nothing: the channel ends when it is closed or expires."""
+        return AdapterResult()
+
+    def state_to_dict(self, state: AdapterState) -> dict[str, Any]:
+        """The fields of the state."""
+        return asdict(state)
+
+    def state_from_dict(self, metadata: ChannelMetadata, data: Mapping[str, Any]) -> AdapterState:
+        """The state that `state_to_dict` wrote."""
+        return self.state_type(**data)
 
     def build_round_envelope(
         self,
@@ -235,25 +290,6 @@ class TextChannelAdapter:
             return None
         return self.build_text_envelope(
             metadata.channel_id, sender_id, body, causation_id=causation_id
-        )
-
-    def build_text_envelope(
-        self,
-        channel_id: str,
-        sender_id: str,
-        text: str,
-        *,
-        audience: Sequence[str] | None = None,
-        causation_id: str | None = None,
-    ) -> Envelope:
-        """An `EV_TEXT`."""
-        return Envelope(
-            channel_id=channel_id,
-            sender_id=sender_id,
-            audience=None if audience is None else list(audience),
-            event_type=EV_TEXT,
-            event_data={"text": text},
-            causation_id=causation_id,
         )
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
@@ -34,6 +32,7 @@ class ConsultingState:
 class ConsultingAdapter(TextChannelAdapter):
     """Two participants: the opener asks once, the other answers once."""
 
+    state_type = ConsultingState
     manifest = ChannelManifest(
         type=CONSULTING_TYPE,
         participants=ParticipantSchema(min=2, max=2, roles=["initiator", "respondent"]),
@@ -92,25 +91,9 @@ class ConsultingAdapter(TextChannelAdapter):
         asks, answers = _opener_first(metadata)
         return ExpectedTurn(answers if state.initiator_sent else asks, state.last_envelope_id)
 
-    def next_turn(
-        self, metadata: ChannelMetadata, envelope: Envelope, state: ConsultingState
-    ) -> ExpectedTurn | None:
-        """The expected participant."""
-        return self.expected_next(metadata, state)
-
     def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
         """The whole transcript: there are two messages."""
         return FullTranscript()
-
-    def state_to_dict(self, state: ConsultingState) -> dict[str, Any]:
-        """The fields of the state."""
-        return asdict(state)
-
-    def state_from_dict(
-        self, metadata: ChannelMetadata, data: Mapping[str, Any]
-    ) -> ConsultingState:
-        """The state that `state_to_dict` wrote."""
-        return ConsultingState(**data)
 
 
 def _opener_first(metadata: ChannelMetadata) -> tuple[str, str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
-from agent_adapter.network.adapters.base import AdapterResult, ExpectedTurn, TextChannelAdapter
+from agent_adapter.network.adapters.base import ExpectedTurn, TextChannelAdapter
 from agent_adapter.network.channels.metadata import (
     ChannelManifest,
     ChannelMetadata,
@@ -34,6 +32,7 @@ class ConversationState:
 class ConversationAdapter(TextChannelAdapter):
     """Two participants without an order: each text opens a turn for the other one."""
 
+    state_type = ConversationState
     manifest = ChannelManifest(
         type=CONVERSATION_TYPE,
         participants=ParticipantSchema(min=2, max=2, roles=["initiator", "respondent"]),
@@ -57,12 +56,6 @@ class ConversationAdapter(TextChannelAdapter):
             return state
         return ConversationState(state.turn_count + 1, envelope.sender_id, envelope.envelope_id)
 
-    def on_accepted(
-        self, metadata: ChannelMetadata, envelope: Envelope, state: ConversationState
-    ) -> AdapterResult:
-        """Nothing: a conversation ends when it is closed or expires."""
-        return AdapterResult()
-
     def expected_next(
         self, metadata: ChannelMetadata, state: ConversationState
     ) -> ExpectedTurn | None:
@@ -85,13 +78,3 @@ class ConversationAdapter(TextChannelAdapter):
     def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
         """The newest ten messages."""
         return WindowedSummary(_RECENT)
-
-    def state_to_dict(self, state: ConversationState) -> dict[str, Any]:
-        """The fields of the state."""
-        return asdict(state)
-
-    def state_from_dict(
-        self, metadata: ChannelMetadata, data: Mapping[str, Any]
-    ) -> ConversationState:
-        """The state that `state_to_dict` wrote."""
-        return ConversationState(**data)

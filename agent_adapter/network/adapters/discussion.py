@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
-from agent_adapter.network.adapters.base import AdapterResult, ExpectedTurn, TextChannelAdapter
+from agent_adapter.network.adapters.base import TextChannelAdapter
 from agent_adapter.network.channels.metadata import (
     ChannelManifest,
     ChannelMetadata,
     Expectation,
     ParticipantSchema,
 )
-from agent_adapter.network.channels.views import NamedWindowedSummary, ViewPolicy
+from agent_adapter.network.channels.views import NamedWindowedSummary
 
 DISCUSSION_TYPE = "discussion"
 """The name of the type."""
@@ -38,6 +36,7 @@ class DiscussionState:
 class DiscussionAdapter(TextChannelAdapter):
     """Two or more participants who speak in a fixed circle."""
 
+    state_type = DiscussionState
     manifest = ChannelManifest(
         type=DISCUSSION_TYPE,
         participants=ParticipantSchema(min=2),
@@ -85,37 +84,3 @@ class DiscussionAdapter(TextChannelAdapter):
         return DiscussionState(
             order, order[after], envelope.sender_id, envelope.envelope_id, state.turn_count + 1
         )
-
-    def on_accepted(
-        self, metadata: ChannelMetadata, envelope: Envelope, state: DiscussionState
-    ) -> AdapterResult:
-        """Nothing: a discussion ends when it is closed or expires."""
-        return AdapterResult()
-
-    def expected_next(
-        self, metadata: ChannelMetadata, state: DiscussionState
-    ) -> ExpectedTurn | None:
-        """The next participant of the circle."""
-        if state.expected_next_speaker is None:
-            return None
-        return ExpectedTurn(state.expected_next_speaker, state.last_envelope_id)
-
-    def next_turn(
-        self, metadata: ChannelMetadata, envelope: Envelope, state: DiscussionState
-    ) -> ExpectedTurn | None:
-        """The expected participant."""
-        return self.expected_next(metadata, state)
-
-    def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
-        """The messages of the newest two circles, with names."""
-        return NamedWindowedSummary(max(2 * len(metadata.participants), 4))
-
-    def state_to_dict(self, state: DiscussionState) -> dict[str, Any]:
-        """The fields of the state."""
-        return asdict(state)
-
-    def state_from_dict(
-        self, metadata: ChannelMetadata, data: Mapping[str, Any]
-    ) -> DiscussionState:
-        """The state that `state_to_dict` wrote."""
-        return DiscussionState(**data)

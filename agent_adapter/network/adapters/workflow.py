@@ -6,11 +6,13 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.admission import check_target, opening_state
 from agent_adapter.flow.compiled import CompiledGraph, compile_graph
 from agent_adapter.flow.context_vars import check_updates, updates_of
-from agent_adapter.flow.envelope import EV_PACKET, EV_TEXT, Envelope, is_turn
+from agent_adapter.flow.envelope import EV_PACKET, Envelope, is_turn
 from agent_adapter.flow.findings import ChannelFacts
 from agent_adapter.flow.fold import close_reason, fold
 from agent_adapter.flow.registry import TransitionRegistry
@@ -18,6 +20,7 @@ from agent_adapter.flow.routing import RoundCall, packet_data, round_routing
 from agent_adapter.flow.state import WorkflowState
 from agent_adapter.network.adapters.base import (
     AdapterResult,
+    BaseChannelAdapter,
     ExpectedTurn,
     check_message,
     check_participants,
@@ -30,15 +33,16 @@ from agent_adapter.network.channels.metadata import (
     Expectation,
     ParticipantSchema,
 )
-from agent_adapter.network.channels.views import NamedWindowedSummary, ViewPolicy
+from agent_adapter.network.channels.views import NamedWindowedSummary
 
 WORKFLOW_TYPE = "workflow"
 """The name of the type."""
 
 _KEPT_GRAPHS = 1024
+_ACL: TypeAdapter[dict[str, list[str]] | None] = TypeAdapter(dict[str, list[str]] | None)
 
 
-class WorkflowAdapter:
+class WorkflowAdapter(BaseChannelAdapter):
     """Two or more participants whose turns follow `knobs["graph"]`.
 
     `knobs["context_vars"]` are the initial variables; `knobs["context_acl"]` restricts which names
@@ -116,25 +120,9 @@ class WorkflowAdapter:
             return None
         return ExpectedTurn(state.expected_next_speaker, state.last_envelope_id)
 
-    def next_turn(
-        self, metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState
-    ) -> ExpectedTurn | None:
-        """The expected participant."""
-        return self.expected_next(metadata, state)
-
-    def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
-        """The newest messages, twice as many as there are participants, with names."""
-        return NamedWindowedSummary(max(2 * len(metadata.participants), 4))
-
     def render_envelope(self, envelope: Envelope) -> str | None:
         """A text, or a packet's body, after a line about its handoff."""
         return packet_text(envelope) if envelope.event_type == EV_PACKET else text_of(envelope)
-
-    def tools_for(
-        self, client: Any, metadata: ChannelMetadata, state: WorkflowState, participant_id: str
-    ) -> list[Any]:
-        """None: the participants' own tools route a workflow."""
-        return []
 
     def build_round_envelope(
         self,
@@ -158,25 +146,6 @@ class WorkflowAdapter:
             audience=None,
             event_type=EV_PACKET,
             event_data=data,
-            causation_id=causation_id,
-        )
-
-    def build_text_envelope(
-        self,
-        channel_id: str,
-        sender_id: str,
-        text: str,
-        *,
-        audience: Sequence[str] | None = None,
-        causation_id: str | None = None,
-    ) -> Envelope:
-        """An `EV_TEXT`."""
-        return Envelope(
-            channel_id=channel_id,
-            sender_id=sender_id,
-            audience=None if audience is None else list(audience),
-            event_type=EV_TEXT,
-            event_data={"text": text},
             causation_id=causation_id,
         )
 
@@ -227,14 +196,13 @@ def _out_of_turn(metadata: ChannelMetadata, envelope: Envelope, state: WorkflowS
 
 
 def _acl(metadata: ChannelMetadata) -> Mapping[str, Sequence[str]]:
-    acl: Any = metadata.knobs.get("context_acl")
-    if acl is None:
-        return {}
-    if not isinstance(acl, dict) or not all(map(_are_names, acl.values())):
+    try:
+        acl = _ACL.validate_python(metadata.knobs.get("context_acl"), strict=True) or {}
+    except ValidationError:
         raise ProtocolError(
             "knobs['context_acl'] is an object of key patterns and lists of names, as "
             '{"approved": ["reviewer"]}'
-        )
+        ) from None
     known = set(metadata.names().values())
     unknown = sorted({name for names in acl.values() for name in names} - known)
     if unknown:
@@ -242,8 +210,4 @@ def _acl(metadata: ChannelMetadata) -> Mapping[str, Sequence[str]]:
             f"knobs['context_acl'] names {', '.join(unknown)}, who takes no part; the participants "
             f"are {', '.join(sorted(known))}"
         )
-    return dict(acl)
-
-
-def _are_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return acl

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_adapter.flow.envelope import Envelope
+from agent_adapter.flow.envelope import Envelope, visible_to
 
 Renderer = Callable[[Envelope], str | None]
 """Returns the text of an envelope for a speaker; `None` leaves it out."""
@@ -95,13 +95,7 @@ class _Projection:
         earlier: int = 0,
     ) -> list[ViewMessage]:
         """The messages of `envelopes` as `participant_id` sees them; see `ViewPolicy`."""
-        visible = [
-            item
-            for item in envelopes
-            if item.audience is None
-            or participant_id == item.sender_id
-            or participant_id in item.audience
-        ]
+        visible = [item for item in envelopes if visible_to(item, participant_id)]
         texts = [render_envelope(item) for item in visible]
         shown = [
             self._message(item, text, participant_id, name_for)
