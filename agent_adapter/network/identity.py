@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from agent_adapter.core.errors import ProtocolError
 from agent_adapter.core.records import Record
 
 PassportKind = Literal["agent", "human", "remote_agent"]
@@ -27,7 +28,11 @@ class CostProfile(Record):
 
 @dataclass(frozen=True, slots=True)
 class AuthBlock(Record):
-    """How a participant proves who it is when it connects; `claim` is never stored."""
+    """How a participant of AG2's network proves who it is; `claim` is never stored.
+
+    Kept for records of AG2: a hub registers only participants with the default, and authenticates
+    their connections by token (`TokenAuth`).
+    """
 
     scheme: str = "none"
     issuer: str | None = None
@@ -47,9 +52,9 @@ class Passport(Record):
         model: its model.
         cost: its prices.
         region: where it runs.
-        auth: how it authenticates.
+        auth: see `AuthBlock`.
         kind: see `PassportKind`; `None` means `"agent"`.
-        hub_id: the hub it belongs to; `None` means this one.
+        hub_id: the hub it belongs to; a hub registers only `None`, which means itself.
         version: the version of the record.
         agent_id: its id, assigned by the hub at registration.
         created_at: ISO 8601 in UTC, set by the hub.
@@ -130,6 +135,20 @@ class Resume(Record):
     observed: dict[str, ObservedStat] = field(default_factory=dict)
     version: int = 1
     last_updated: str = ""
+
+
+def check_enforced(passport: Passport) -> None:
+    """Raises `ProtocolError` for a Passport that asks for what no hub checks."""
+    if passport.auth != AuthBlock():
+        raise ProtocolError(
+            f"{passport.name}: a hub does not check Passport.auth; leave it out, and authenticate "
+            "connections with serve(authenticator=TokenAuth(…))"
+        )
+    if passport.hub_id is not None:
+        raise ProtocolError(
+            f"{passport.name} belongs to the hub {passport.hub_id!r:.80}, and hubs are not "
+            "connected to each other; leave out Passport.hub_id, or register it there"
+        )
 
 
 def check_name(name: str) -> None:

@@ -15,6 +15,7 @@ from agent_adapter.core.errors import ProtocolError
 from agent_adapter.network import (
     ChannelManifest,
     ConversationAdapter,
+    Expectation,
     Hub,
     HubClient,
     LocalLink,
@@ -34,6 +35,12 @@ class WorkflowImpostor(ConversationAdapter):
     """Poses as a built-in type."""
 
     manifest = ChannelManifest("workflow")
+
+
+class LateAdapter(ConversationAdapter):
+    """Expects something that no hub checks."""
+
+    manifest = ChannelManifest("late", expectations=[Expectation("turn_within_h", "warn")])
 
 
 class NoManifest(ConversationAdapter):
@@ -85,6 +92,7 @@ async def test_a_type_is_one_module_and_one_entry_point(plugins: list[EntryPoint
         ("bad", "fake_types:ModuleType", "TypeError"),
         ("bad", "builtins:object", "object lacks manifest, validate_create"),
         ("bad", "fake_types:NoManifest", "`manifest` must be a ChannelManifest, not 'chat'"),
+        ("late", "fake_types:LateAdapter", "the expectation 'turn_within_h' is unknown"),
         ("bad", "fake_types:WorkflowImpostor", "its type is 'workflow', its entry point 'bad'"),
     ],
 )
@@ -103,6 +111,28 @@ def test_a_bad_entry_is_one_warning(
     assert f"skipped the channel type {name!r}" in record.getMessage()
     assert reason in record.getMessage()
     assert list(channel_types()) == ["chat"]
+
+
+@pytest.mark.parametrize(
+    ("expectation", "problem"),
+    [
+        (Expectation("turn_withn", "warn"), "'turn_withn' is unknown; known: acks_within, "),
+        (Expectation("turn_within", "close"), "has the unknown action 'close'; known: audit, "),
+        (Expectation("max_silence", "warn", {"minutes": 5}), "has the unknown parameter minutes"),
+        (Expectation("max_silence", "warn", {"seconds": "5"}), "seconds='5': give a number"),
+        (Expectation("max_silence", "warn", {"seconds": 0}), "seconds=0: give a number above 0"),
+    ],
+)
+def test_an_expectation_that_no_hub_acts_on_is_refused(
+    expectation: Expectation, problem: str
+) -> None:
+    """Registering a type with such an expectation fails with what is known."""
+
+    class Own(ConversationAdapter):
+        manifest = ChannelManifest("own", expectations=[expectation])
+
+    with pytest.raises(ProtocolError, match=f"'own': the expectation .*{problem}"):
+        AdapterRegistry([Own()])
 
 
 @pytest.mark.usefixtures("plugins")

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.network import AuthBlock, CostProfile, ObservedStat, Passport, Resume
+from agent_adapter.network import (
+    AuthBlock,
+    CostProfile,
+    Hub,
+    HubClient,
+    LocalLink,
+    ObservedStat,
+    Passport,
+    Resume,
+)
 from agent_adapter.network.identity import ResumeExample
 
 
@@ -65,3 +74,21 @@ def test_foreign_record_is_refused(data: Any, what: str) -> None:
     """A record that is no passport is refused with the field that does not fit."""
     with pytest.raises(ProtocolError, match=what):
         Passport.from_dict(data)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("passport", "problem"),
+    [
+        (Passport(name="a", auth=AuthBlock(scheme="api_key")), "does not check Passport.auth"),
+        (Passport(name="a", auth=AuthBlock(claim={"token": "s3cret"})), "TokenAuth"),
+        (Passport(name="a", hub_id="hub_2"), "belongs to the hub 'hub_2'"),
+    ],
+)
+async def test_a_hub_refuses_what_it_does_not_check(passport: Passport, problem: str) -> None:
+    """A passport that asks for another authentication or hub does not register."""
+    async with await Hub.open("memory://") as hub, HubClient(LocalLink(hub)) as client:
+        with pytest.raises(ProtocolError, match=problem) as refused:
+            await client.register_human(passport)
+        assert "s3cret" not in str(refused.value)
+        assert await client.list_agents() == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import agent_adapter as aa
-from agent_adapter.flow.envelope import EV_TEXT
+from agent_adapter.flow.envelope import EV_CONTEXT_SET, EV_TEXT
 from agent_adapter.network.turns.turn import Staged
 from agent_adapter.network.workflow_helpers import delete_context, set_context
 
@@ -101,6 +103,14 @@ async def test_a_tool_cannot_speak_in_its_own_turn() -> None:
     """A text of a tool is refused: what the round returns is the turn's message."""
     with pytest.raises(aa.ProtocolError, match="return the text"):
         await turn_of_ann().channel.send("hello", event_type=EV_TEXT)
+
+
+@pytest.mark.parametrize("option", [{"causation_id": "env_1"}, {"depth": 2}, {"audience": ["b"]}])
+async def test_an_option_that_a_change_of_variables_ignores_is_refused(option: Any) -> None:
+    """A change of variables is part of the packet, without a cause, depth or audience."""
+    data = {"set": {"count": 1}}
+    with pytest.raises(aa.ProtocolError, match="must be None"):
+        await turn_of_ann().channel.send("", event_type=EV_CONTEXT_SET, event_data=data, **option)
 
 
 async def test_a_forbidden_key_is_refused_in_the_round() -> None:

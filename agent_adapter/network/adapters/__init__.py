@@ -11,6 +11,7 @@ from typing import Any
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.core.plugins import UnusablePlugin, built_in_names, load_plugins
 from agent_adapter.network.adapters.base import ChannelAdapter
+from agent_adapter.network.channels.expectations import check_expectations
 from agent_adapter.network.channels.metadata import ChannelManifest
 
 GROUP = "agent_adapter.channel_types"
@@ -42,7 +43,11 @@ class AdapterRegistry:
             self.register(adapter)
 
     def register(self, adapter: ChannelAdapter) -> None:
-        """Register `adapter` by type and version; open channels keep their version."""
+        """Register `adapter` by type and version; open channels keep their version.
+
+        Raises `ProtocolError` for an expectation of its manifest that no hub would act on.
+        """
+        check_expectations(adapter.manifest)
         self._adapters[adapter.manifest.type, adapter.manifest.version] = adapter
 
     def get(self, type: str, version: int = 1) -> ChannelAdapter:
@@ -71,6 +76,10 @@ def _accept(name: str, loaded: Any) -> AdapterFactory:
     manifest = adapter.manifest
     if not isinstance(manifest, ChannelManifest):
         raise UnusablePlugin(f"`manifest` must be a ChannelManifest, not {manifest!r:.80}")
+    try:
+        check_expectations(manifest)
+    except ProtocolError as exc:
+        raise UnusablePlugin(str(exc)) from None
     if manifest.type != name:
         raise UnusablePlugin(
             f"its type is {manifest.type!r}, its entry point {name!r}: they must be the same"

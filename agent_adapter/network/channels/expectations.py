@@ -8,10 +8,12 @@ sweep therefore reads one index, of deadlines that are due.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.core.errors import ProtocolError
+from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMetadata
 from agent_adapter.store.base import Row, Transaction
 
 ACKS = "acks_within"
@@ -19,6 +21,8 @@ SILENCE = "max_silence"
 INVITE_TIMEOUT = "invite_timeout"
 
 _OF_TURN = ("turn_within", "reply_within")
+_NAMES = (ACKS, SILENCE, *_OF_TURN)
+_ACTIONS = ("audit", "warn", "notify_channel", "auto_close", "hide", "remove")
 _SECONDS = 600.0
 _AT_ONCE = 200
 
@@ -40,6 +44,29 @@ class Deadline:
     def concerns(self, agent_id: str | None) -> bool:
         """Whether it applies to this participant."""
         return self.applies_to is None or agent_id in self.applies_to
+
+
+def check_expectations(manifest: ChannelManifest) -> None:
+    """Raises `ProtocolError` for an expectation that no hub would act on.
+
+    Not called for the manifest of a stored channel: a log of an older version must open.
+    """
+    for item in manifest.expectations:
+        seconds = item.params.get("seconds", _SECONDS)
+        if item.name not in _NAMES:
+            problem = f"is unknown; known: {', '.join(_NAMES)}"
+        elif item.on_violation not in _ACTIONS:
+            known = ", ".join(_ACTIONS)
+            problem = f"has the unknown action {item.on_violation!r}; known: {known}"
+        elif unknown := sorted(set(item.params) - {"seconds"}):
+            problem = f"has the unknown parameter {', '.join(unknown)}; it takes seconds"
+        elif type(seconds) not in (int, float) or not 0 < seconds < math.inf:
+            problem = f"has seconds={seconds!r:.80}: give a number above 0"
+        else:
+            continue
+        raise ProtocolError(
+            f"the channel type {manifest.type!r}: the expectation {item.name!r} {problem}"
+        )
 
 
 def deadlines_of(metadata: ChannelMetadata) -> tuple[Deadline, ...]:

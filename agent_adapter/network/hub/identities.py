@@ -12,7 +12,7 @@ from agent_adapter.network.channels.snapshot import iso
 from agent_adapter.network.hub import audit
 from agent_adapter.network.hub.admission import Admission, Registration
 from agent_adapter.network.hub.channel_service import ChannelService
-from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.identity import Passport, Resume, check_enforced
 from agent_adapter.network.rules import Rule
 from agent_adapter.store.base import Row, Transaction
 
@@ -70,8 +70,10 @@ class Identities:
     ) -> Passport:
         """The passport with its id; the same id again for a name that is not connected.
 
-        `ProtocolError` for a connected name, `AccessDeniedError` if the arbiter refuses.
+        `ProtocolError` for a connected name and for a passport that asks for what no hub checks,
+        `AccessDeniedError` if the arbiter refuses.
         """
+        check_enforced(passport)
         known = self.find(passport.name)
         if known is not None and known.name == passport.name and self.is_connected(known.agent_id):
             raise ProtocolError(

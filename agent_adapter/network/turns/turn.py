@@ -275,6 +275,10 @@ class TurnChannel:
             )
         if audience is not None:
             raise ProtocolError("a channel's variables belong to all: audience must be None")
+        if causation_id is not None or depth is not None:
+            raise ProtocolError(
+                "the change is part of the round's packet: causation_id and depth must be None"
+            )
         turn = self._turn
         where = "the change of variables"
         body: dict[str, Any] = json_copy(dict(event_data or {}), where, ProtocolError)
