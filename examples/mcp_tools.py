@@ -57,7 +57,7 @@ async def call_all(server: Server[Any], calls: list[tuple[str, dict[str, Any]]])
 
 async def import_and_run(server: Server[Any]) -> tuple[list[str], Any]:
     """The same tools taken over by another program, and what one of them gives there."""
-    # Pass pins=ToolPins("mcp.lock.json") to keep over restarts what was accepted.
+    # What was accepted is kept in mcp.lock.json: commit it.
     specs = await import_tools(
         server, name="travel", policies={"find_flights": {"effects": "read"}}
     )

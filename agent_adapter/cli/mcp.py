@@ -10,6 +10,7 @@ import os
 import shlex
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -78,6 +79,7 @@ def serve(
         from agent_adapter.exec.approval.ports.deferred import DeferredApproval
         from agent_adapter.exec.executor import Executor
         from agent_adapter.integrations.mcp import mcp_server, serve_http, serve_stdio
+        from agent_adapter.integrations.mcp.serving import terms_of
 
         approval = DeferredApproval(opened, wait=wait)
         server = mcp_server(registry, executor=Executor(registry, approval=approval, store=opened))
@@ -88,7 +90,9 @@ def serve(
         # uvicorn passes the signal on when it has stopped: by default that would kill this process
         # before the store is closed.
         signal.signal(signal.SIGTERM, _leave)
-        await serve_http(server, host=host, port=port, verifier=verifier, on_start=_say_where)
+        terms = terms_of(host, verifier)
+        say = partial(_say_where, terms)
+        await serve_http(server, host=host, port=port, verifier=verifier, on_start=say)
 
     with contextlib.suppress(KeyboardInterrupt):
         with_store(store, _work)
@@ -109,7 +113,7 @@ def import_(
     from agent_adapter.integrations.mcp import INTEGRATION, ToolPins, look_at
 
     INTEGRATION.require()
-    definitions = asyncio.run(_looked(look_at(_server(server))))
+    definitions = asyncio.run(look_at(_server(server), name=name))
     review = ToolPins(pins).review(name, definitions)
     states = dict.fromkeys(review.accepted, "accepted")
     states |= dict.fromkeys(review.pinned, "pinned now")
@@ -212,8 +216,8 @@ def _leave(number: int, frame: object) -> NoReturn:
     raise SystemExit(OK)
 
 
-def _say_where(url: str) -> None:
-    print(f"agent-adapter: MCP on {url}", file=sys.stderr, flush=True)
+def _say_where(terms: str, url: str) -> None:
+    print(f"agent-adapter: MCP on {url} ({terms})", file=sys.stderr, flush=True)
 
 
 def _server(text: str) -> Any:
@@ -227,19 +231,6 @@ def _server(text: str) -> Any:
     return StdioServerParameters(command=words[0], args=words[1:])
 
 
-async def _looked(looking: Any) -> Any:
-    try:
-        return await looking
-    except Exception as exc:
-        cause: BaseException = exc
-        while isinstance(cause, ExceptionGroup):
-            cause = cause.exceptions[0]
-        raise CommandError(
-            f"the MCP server cannot be read: {type(cause).__name__}: {cause};"
-            " check that the command or URL works on its own"
-        ) from exc
-
-
 def _change(server: str, tool: str, before: Any, after: Any) -> str:
     """The differences that a person accepts, with invisible characters as escapes."""
     old = _lines(before) if before is not None else []
@@ -249,5 +240,5 @@ def _change(server: str, tool: str, before: Any, after: Any) -> str:
 
 
 def _lines(said: Any) -> list[str]:
-    shown = {key: said[key] for key in ("title", "description", "schema")}
+    shown = {key: said.get(key) for key in ("title", "description", "schema", "annotations")}
     return json.dumps(shown, indent=2, sort_keys=True, ensure_ascii=True).splitlines()

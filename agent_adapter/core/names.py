@@ -36,10 +36,10 @@ def fitting_names(names: Iterable[str]) -> dict[str, str]:
     again after a server lists its tools in another order.
     """
     found = {name: fitting_name(name) for name in names}
-    shared = [_folded(fitting) for fitting in found.values()]
+    shared = [folded_name(fitting) for fitting in found.values()]
     return {
         name: fitting
-        if name == fitting or shared.count(_folded(fitting)) == 1
+        if name == fitting or shared.count(folded_name(fitting)) == 1
         else _hashed(fitting, name)
         for name, fitting in found.items()
     }
@@ -85,6 +85,6 @@ def _hashed(fitting: str, name: str) -> str:
     return f"{fitting[: _LONGEST - 9]}_{mark}"
 
 
-def _folded(name: str) -> str:
+def folded_name(name: str) -> str:
     """As a registry compares names."""
     return name.replace("-", "_").casefold()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, overload
 
 from agent_adapter.core.errors import ToolDefinitionError, ToolNotFound
+from agent_adapter.core.names import folded_name
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 
 _LONGEST = 80
@@ -37,7 +38,7 @@ class ToolRegistry:
         """Registers a spec, a decorated function, or a function as it is; gives the spec."""
         spec = _as_spec(tool)
         self._refuse_frozen(spec.name)
-        other = self._folded.get(_folded(spec.name))
+        other = self._folded.get(folded_name(spec.name))
         if other is not None and self._specs[other] is not spec:
             raise ToolDefinitionError(_clash(spec.name, other))
         self._put(spec)
@@ -72,7 +73,7 @@ class ToolRegistry:
         added = [spec.replace(name=prefix + spec.name) if prefix else spec for spec in other]
         for spec in added:
             self._refuse_frozen(spec.name)
-            taken = self._folded.get(_folded(spec.name))
+            taken = self._folded.get(folded_name(spec.name))
             if taken is not None and self._specs[taken] is not spec:
                 raise ToolDefinitionError(_clash(spec.name, taken))
         for spec in added:
@@ -92,7 +93,7 @@ class ToolRegistry:
 
     def _put(self, spec: ToolSpec) -> None:
         self._specs[spec.name] = spec
-        self._folded[_folded(spec.name)] = spec.name
+        self._folded[folded_name(spec.name)] = spec.name
 
     def _refuse_frozen(self, name: str) -> None:
         if self._frozen:
@@ -106,7 +107,7 @@ class _DefaultRegistry(ToolRegistry):
 
     def add(self, tool: ToolSpec | Callable[..., Any]) -> ToolSpec:
         spec = _as_spec(tool)
-        other = self._specs.get(self._folded.get(_folded(spec.name), ""))
+        other = self._specs.get(self._folded.get(folded_name(spec.name), ""))
         if other is not None and _place(other) == _place(spec):
             self._refuse_frozen(spec.name)
             if other.name != spec.name:
@@ -170,10 +171,6 @@ def _place(spec: ToolSpec) -> tuple[str, str]:
         str(getattr(spec.fn, "__module__", "")),
         str(getattr(spec.fn, "__qualname__", id(spec.fn))),
     )
-
-
-def _folded(name: str) -> str:
-    return name.replace("-", "_").casefold()
 
 
 def _clash(name: str, other: str) -> str:

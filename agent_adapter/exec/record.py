@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -22,7 +23,7 @@ from agent_adapter.exec.call import Call
 from agent_adapter.exec.in_flight import InFlightCalls
 from agent_adapter.exec.run import NOT_THE_AUTHORS
 from agent_adapter.exec.scope import WAITS
-from agent_adapter.store import approvals
+from agent_adapter.store import approvals, ledger
 from agent_adapter.store.base import Operation, Transaction
 from agent_adapter.store.calls import begin_call, end_call, late_outcome
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
@@ -295,6 +296,12 @@ def too_large(call: Call, result: bytes | None) -> GuardrailBlocked | None:
     if size <= most:
         return None
     return withheld(GuardrailBlocked(f"it has {size:,} bytes, and at most {most:,} are kept"))
+
+
+async def note(call: Call, kind: str, facts: Mapping[str, Any]) -> None:
+    """Add an entry about a call under way to its run's chain; durable when it returns."""
+    run_id, key = call.run_id, call.call_key
+    await call.runtime.store.write(lambda tx: ledger.append(tx, run_id, kind, key, facts))
 
 
 def _facts(call: Call) -> dict[str, Any]:

@@ -93,11 +93,11 @@ def test_a_server_that_does_not_start_is_one_line(run: Run) -> None:
     """A command that is no MCP server is an error, not a traceback."""
     ran = run("mcp", "import", "shop", shlex.join([sys.executable, "-c", "pass"]))
     assert ran.code == 1
-    assert "cannot be read" in ran.err
+    assert "cannot be reached" in ran.err
     assert "Traceback" not in ran.err
 
 
-async def _over_http(folder: Path) -> tuple[str, int | None]:
+async def _over_http(folder: Path) -> tuple[str, str, int | None]:
     words = ["-W", "error", "-m", "agent_adapter.cli", "mcp", "serve", "shop.py"]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -117,12 +117,13 @@ async def _over_http(folder: Path) -> tuple[str, int | None]:
     finally:
         process.send_signal(signal.SIGTERM)
         await asyncio.wait_for(process.wait(), 60)
-    return json.dumps(raw.structured_content), process.returncode
+    return json.dumps(raw.structured_content), line, process.returncode
 
 
 def test_http_is_served_by_a_real_process(tmp_path: Path) -> None:
-    """The address is printed, calls are answered, and a signal ends it in good order."""
+    """The address and who may call are printed, calls are answered, a signal ends it well."""
     (tmp_path / "shop.py").write_text(SHOP)
-    answer, code = asyncio.run(_over_http(tmp_path))
+    answer, said, code = asyncio.run(_over_http(tmp_path))
     assert code == 0
+    assert "no token is asked for: every program of this machine may call" in said
     assert json.loads(answer) == {"order": "A1", "state": "shipped"}

@@ -34,10 +34,11 @@ def error_of(result: Any) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def served(app: Any) -> AsyncIterator[str]:
+async def served(app: Any, port: int = 0) -> AsyncIterator[str]:
     """The URL of an ASGI application on 127.0.0.1, while it is served by uvicorn."""
     bound = socket.socket()
-    bound.bind(("127.0.0.1", 0))
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind(("127.0.0.1", port))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
     task = asyncio.create_task(server.serve(sockets=[bound]))
     try:
@@ -104,3 +105,9 @@ async def connected(server: Any, mode: str) -> AsyncIterator[Client]:
     """A client of any kind of server, in one of `MODES`."""
     async with Client(server, mode=mode) as client:
         yield client
+
+
+def own_python(folder: Path, program: str) -> StdioServerParameters:
+    """A subprocess that runs `program` with this Python."""
+    (folder / "server.py").write_text(program)
+    return StdioServerParameters(command=sys.executable, args=["server.py"], cwd=folder)

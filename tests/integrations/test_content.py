@@ -172,7 +172,7 @@ async def test_mcp_result_keeps_all_its_parts() -> None:
     from agent_adapter.integrations.mcp import import_tools, mcp_server
 
     async with Client(mcp_server(registry_of(ALL), executor=executor())) as client:
-        (spec,) = await import_tools(client, name="cam")
+        (spec,) = await import_tools(client, name="cam", pins=False)
         value = await executor().run_spec(spec, {})
     data, *media = value
     assert data == aa.Json({"n": 1})
@@ -201,7 +201,7 @@ async def test_mcp_error_keeps_its_reason() -> None:
 
     server: Any = Server("shop", on_list_tools=listed, on_call_tool=called)
     async with Client(server) as client:
-        (spec,) = await import_tools(client, name="shop")
+        (spec,) = await import_tools(client, name="shop", pins=False)
         with pytest.raises(aa.ToolFailed, match="card declined"):
             await executor().run_spec(spec, {})
 

@@ -17,24 +17,19 @@ pytest.importorskip("mcp")
 
 from mcp import Client, StdioServerParameters
 from mcp.server import Server
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import MCPServer
 from mcp_types import (
     CallToolResult,
-    ElicitRequest,
-    ElicitResult,
-    InputRequiredResult,
     ListToolsResult,
     TextContent,
     Tool,
     ToolAnnotations,
 )
-from pydantic import BaseModel
 
 import agent_adapter as aa
 from agent_adapter.core.errors import IntegrationError
 from agent_adapter.integrations.mcp import (
     INTEGRATION,
-    ElicitationQuestion,
     StaticTokens,
     ToolPins,
     import_tools,
@@ -46,6 +41,13 @@ from ._mcp_wire import MODES, served
 from ._shop import YES, asking
 
 pytestmark = [pytest.mark.contract, pytest.mark.anyio]
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pins are kept in the working directory unless another file is named."""
+    monkeypatch.chdir(tmp_path)
+
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 
@@ -200,10 +202,15 @@ async def test_pins_that_cannot_be_right_are_refused(
 
 
 @pytest.mark.parametrize("names", [("a-b", "a_b"), ("A", "a"), ("n", "n")])
-async def test_names_that_merge_are_refused(names: tuple[str, str]) -> None:
-    """Two tools that a model could not tell apart are not imported (A23)."""
-    with pytest.raises(IntegrationError, match=r"two tools named|told from another"):
-        await import_tools(Upstream(*names).server, name="files")
+async def test_names_that_merge_are_refused(
+    names: tuple[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two tools that a model could not tell apart are not imported, and cost no other (A23, S8)."""
+    up = Upstream(*names, "read")
+    assert [spec.name for spec in await import_tools(up.server, name="files")] == ["files_read"]
+    assert len(caplog.records) == len({*names})
+    with pytest.raises(aa.ToolDefinitionError, match=r"two tools named|told from another"):
+        await import_tools(up.server, name="files", on_error="raise")
 
 
 async def test_names_that_providers_refuse_are_made_to_fit() -> None:
@@ -357,106 +364,6 @@ async def test_no_token_and_nothing_of_the_caller_goes_upstream() -> None:
     assert up.ran == [("read", {"path": "/"})]
     everything = json.dumps([seen, up.metas], default=str)
     assert not any(word in everything for word in (token, "ann", "canary", "authorization"))
-
-
-class Size(BaseModel):
-    """What the server wants to know."""
-
-    size: int
-
-
-def _asking_server() -> tuple[MCPServer, list[Any]]:
-    server, heard = MCPServer("tailor"), []
-
-    @server.tool()
-    async def fit(ctx: Context) -> str:
-        """Asks the user for a size."""
-        answer = await ctx.elicit("Which size?", Size)
-        heard.append(answer.action)
-        return str(answer.data.size) if answer.action == "accept" else answer.action
-
-    return server, heard
-
-
-async def test_a_server_s_question_goes_to_the_user() -> None:
-    """An elicitation is a question with a form; its answer goes back to the server."""
-    server, _ = _asking_server()
-    questions: list[ElicitationQuestion] = []
-
-    def ask(question: ElicitationQuestion) -> dict[str, Any]:
-        questions.append(question)
-        return {"size": 42}
-
-    (spec,) = await import_tools(
-        lambda: Client(server, mode="legacy", elicitation_callback=_answering(ask)), name="tailor"
-    )
-    assert await executor().run_spec(spec, {}) == {"result": "42"}
-    assert questions[0].message == "Which size?"
-
-
-def _answering(ask: Any) -> Any:
-    from agent_adapter.integrations.mcp.imports import _elicitation
-
-    return _elicitation("tailor", ask)
-
-
-async def test_a_question_between_two_requests_goes_to_the_user_too() -> None:
-    """The newer protocol asks by an interim result; `ask` answers it."""
-    asked: list[ElicitationQuestion] = []
-
-    async def ask(question: ElicitationQuestion) -> dict[str, Any]:
-        asked.append(question)
-        return {"size": 42}
-
-    async def list_tools(request: Any, params: Any) -> ListToolsResult:
-        return ListToolsResult(tools=[Tool(name="fit", input_schema={"type": "object"})])
-
-    async def call_tool(request: Any, params: Any) -> Any:
-        if params.input_responses is None:
-            return InputRequiredResult(
-                input_requests={"size": ElicitRequest(params=_form())}, request_state="s"
-            )
-        answer = params.input_responses["size"]
-        return CallToolResult(content=[], structured_content=answer.content)
-
-    server = Server("tailor", on_list_tools=list_tools, on_call_tool=call_tool)
-    (spec,) = await import_tools(server, name="tailor", ask=ask)
-    assert await executor().run_spec(spec, {}) == {"size": 42}
-    assert (asked[0].server, asked[0].message) == ("tailor", "Which?")
-
-
-async def test_the_user_s_answer_to_a_server_approves_nothing() -> None:
-    """A server whose tool must be approved cannot get the approval by its own question."""
-    server, heard = _asking_server()
-    answering = _answering(lambda question: {"size": 1})
-    (spec,) = await import_tools(
-        lambda: Client(server, mode="legacy", elicitation_callback=answering),
-        name="tailor",
-        confirm=True,
-    )
-    with pytest.raises(aa.ApprovalDenied):
-        await executor().run_spec(spec, {})
-    assert heard == []
-
-
-async def test_a_declined_question_is_declined() -> None:
-    """`None` declines."""
-    answered = await _answering(lambda question: None)(None, _form())
-    assert answered == ElicitResult(action="decline")
-
-
-def _form() -> Any:
-    from mcp_types import ElicitRequestFormParams
-
-    schema = {"type": "object", "properties": {"size": {"type": "integer"}}}
-    return ElicitRequestFormParams.model_validate({"message": "Which?", "requestedSchema": schema})
-
-
-async def test_questions_of_your_own_client_are_your_client_s() -> None:
-    """`ask` with a client that is already made is refused, with the fix."""
-    async with Client(Upstream("read").server) as client:
-        with pytest.raises(TypeError, match="elicitation_callback"):
-            await import_tools(client, name="files", ask=lambda question: None)
 
 
 async def test_a_subprocess_is_a_server_too(tmp_path: Path) -> None:

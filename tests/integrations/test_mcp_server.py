@@ -26,7 +26,7 @@ from agent_adapter.integrations.mcp import (
     mcp_tools,
 )
 
-from ._mcp_wire import MODES, Raw, error_of, over_http, over_stdio, served
+from ._mcp_wire import MODES, Raw, error_of, over_http, over_stdio
 from ._shop import NO, Shop, asking
 
 pytestmark = [pytest.mark.contract, pytest.mark.anyio]
@@ -276,13 +276,32 @@ async def test_beyond_this_machine_a_token_check_is_required(host: str) -> None:
     assert mcp_http_app(server, host=host, verifier=StaticTokens({"ann": TOKEN}))
 
 
-async def test_a_page_in_a_browser_cannot_call() -> None:
-    """A request that comes for another host's name is refused (DNS rebinding)."""
-    app = mcp_http_app(mcp_server(aa.ToolRegistry()))
-    headers = {"Host": "evil.example", "Content-Type": "application/json"}
-    async with served(app) as url, httpx2.AsyncClient() as http:
-        answer = await http.post(url, json={}, headers=headers)
-    assert answer.status_code in (403, 421)
+_LOOPBACK = ("127.0.0.1", "127.0.0.2", "localhost", "::1")
+
+
+@pytest.mark.parametrize("host", _LOOPBACK)
+@pytest.mark.parametrize("given", [{}, {"verifier": StaticTokens({"ann": TOKEN})}])
+async def test_a_page_in_a_browser_cannot_call(host: str, given: dict[str, Any]) -> None:
+    """On each loopback address a foreign host, or a page's origin, is refused (DNS rebinding)."""
+    app = mcp_http_app(mcp_server(aa.ToolRegistry()), host=host, **given)
+    own = f"[{host}]:8000" if ":" in host else f"{host}:8000"
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    transport = httpx2.ASGITransport(app=app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=transport, base_url="http://any", headers=bearer) as http,
+    ):
+
+        async def status(**headers: str) -> int:
+            body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+            return (await http.post("/mcp", json=body, headers=headers)).status_code
+
+        assert await status(Host="evil.example") == 421
+        assert await status(Host="127.0.0.1.evil.example:8000") == 421
+        assert await status(Host=own, Origin="http://evil.example") == 403
+        assert await status(Host=own, Origin="null") == 403
+        assert await status(Host=own) not in (403, 421)
+        assert await status(Host=own, Origin=f"http://{own}") not in (403, 421)
 
 
 def test_a_short_token_is_refused() -> None:

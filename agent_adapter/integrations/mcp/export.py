@@ -26,13 +26,18 @@ _Handler = Callable[[Any, Any], Awaitable[Any]]
 
 # Every name of the SDK that this module reads; a release without one of them is refused by name.
 _READS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("mcp", ("Client.call_tool", "Client.list_tools", "MCPError", "StdioServerParameters")),
+    ("mcp", ("Client.call_tool", "Client.list_tools", "Client.listen", "MCPError")),
+    ("mcp", ("StdioServerParameters.model_fields.command",)),
+    ("mcp.client.stdio", ("stdio_client",)),
+    ("mcp.client.streamable_http", ("streamable_http_client",)),
     ("mcp.server", ("Server.run", "Server.streamable_http_app")),
     ("mcp.server.auth.middleware.auth_context", ("get_access_token",)),
     ("mcp.server.auth.provider", ("principal_components",)),
+    ("mcp.server.transport_security", ("TransportSecuritySettings",)),
     ("mcp.server.mcpserver.tools", ("Tool.model_fields.fn_metadata", "Tool.run")),
     ("mcp.server.mcpserver.utilities.func_metadata", ("ArgModelBase", "FuncMetadata")),
     ("mcp_types", ("CallToolResult.model_fields.structured_content", "ListToolsResult", "Tool")),
+    ("mcp_types", ("CONNECTION_CLOSED", "ElicitResult", "ToolListChangedNotification")),
     ("mcp_types.version", ("MODERN_PROTOCOL_VERSIONS",)),
 )
 

@@ -2,59 +2,41 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
+from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import IntegrationError, ToolDefinitionError, ToolError
-from agent_adapter.core.names import fitting_name, fitting_names
-from agent_adapter.core.registry import ToolRegistry
+from agent_adapter.core.names import fitting_name, fitting_names, folded_name
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.approval.request import visible
+from agent_adapter.integrations.mcp.connection import MCPConnection
+from agent_adapter.integrations.mcp.elicitation import Ask
+from agent_adapter.integrations.mcp.listing import definition_of, names_of
 from agent_adapter.integrations.mcp.pins import Definition, ToolPins
 from agent_adapter.integrations.quarantine import OnError, each
-from agent_adapter.integrations.requirements import check_surface
 from agent_adapter.integrations.wires.mcp_content import value_of
 
 if TYPE_CHECKING:
-    from mcp import Client, StdioServerParameters
-    from mcp.server import Server
+    from mcp import Client
     from mcp_types import Tool
+
+    from agent_adapter.integrations.mcp.connection import Source
 
 log = logging.getLogger("agent_adapter.integrations.mcp")
 
-_MOST_PAGES = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElicitationQuestion:
-    """What a server asks the user while one of its tools runs; the answer goes to that server.
-
-    It never approves a call: approvals are asked by the executor's port, before the server is
-    called. `schema` describes a form's fields; `url` is a page the server wants opened instead.
-    `message` is the server's text, with hidden characters made visible.
-    """
-
-    server: str
-    message: str
-    schema: Mapping[str, Any] | None = None
-    url: str | None = None
-
-
-Ask = Callable[[ElicitationQuestion], Any]
-"""Answers a question with the form's fields, or `None` to decline; sync or async."""
-
-Open = Callable[[], AbstractAsyncContextManager[Any]]
+Pins = ToolPins | str | os.PathLike[str] | Literal[False] | None
 
 
 async def import_tools(
-    server: Client | StdioServerParameters | Server[Any] | str | Callable[[], Client],
+    server: MCPConnection | Source,
     *,
-    name: str,
-    pins: ToolPins | None = None,
+    name: str = "",
+    pins: Pins = None,
     prefix: str | None = None,
     only: Iterable[str] | None = None,
     ask: Ask | None = None,
@@ -65,48 +47,84 @@ async def import_tools(
 ) -> list[ToolSpec]:
     """The tools of an MCP server as specs whose results are untrusted and count as sending out.
 
-    `server` is a connected `mcp.Client`, or what each call connects to for itself: parameters of a
-    subprocess, a URL, a server object, or a function that makes a client. `name` is what you call
-    the server; it begins each tool's name unless `prefix` says otherwise. `policy` are fields of
-    `ToolSpec` for all tools, `policies` for one by the server's name of it; a server's own hints
-    about its tools are not believed. `ask` answers the server's questions to the user.
+    `server` is an `MCPConnection`, which all calls share until you close it, a connected
+    `mcp.Client`, or what a connection is made to while calls are under way: a URL, parameters of a
+    subprocess, a server object, or a function that makes a client. `name` is what you call the
+    server (an `MCPConnection` has one); it begins each tool's name unless `prefix` says otherwise.
+    `policy` are fields of `ToolSpec` for all tools, `policies` for one by the server's name of it;
+    a server's own hints about its tools are not believed. `ask` answers the server's questions to
+    the user.
 
     A tool's name is kept where every provider accepts it, and mapped where one does not; `names`
-    renames tools by the server's names of them. A tool that cannot be defined is left out with a
-    warning that names it; `on_error="raise"` raises its error instead.
+    renames tools by the server's names of them. A tool that cannot be defined, and tools that
+    cannot be told apart, are left out with a warning that names them; `on_error="raise"` raises
+    their error instead.
 
-    Each tool is pinned as it is described now: by `pins`, where a changed one is left out until a
-    person accepts it, and in any case by its spec, which refuses a call once the server describes
-    the tool otherwise.
+    Each tool is pinned as it is described now, in `mcp.lock.json` of the working directory, or in
+    `pins` (a file, or `False` for none): the first import of a server writes it, and a tool that is
+    new or changed later is left out until a person accepts it. Its spec refuses a call once the
+    server describes the tool otherwise.
+
+    A call that did not reach the server ends with `ToolError`: nothing was sent. One that was sent
+    and not answered is in doubt.
 
     Raises:
-        IntegrationError: two of the tools have one name, or `only` or `names` has one that is not
-            there.
+        IntegrationError: the server cannot be reached, the pins cannot be read or written, or
+            `only` or `names` has a tool that is not there.
         ToolDefinitionError: with `on_error="raise"`, a tool cannot be defined.
     """
-    check_surface("mcp", "mcp", (("mcp", ("Client",)),))
-    if not name:
-        raise IntegrationError("import_tools needs a name for the server: name='files'")
-    opened = _opener(server, name, ask)
-    async with opened() as client:
-        found = await _definitions_of(client)
-    wanted = _selected(name, found, only)
-    if pins is not None:
-        wanted = _accepted(name, wanted, pins)
-    begins = f"{name}_" if prefix is None else prefix
-    renamed = dict(names or {})
-    _selected(name, found, renamed)
+    connection = _connection(server, name, ask)
+    found = await connection.tools()
+    what = f"imported from {connection.name}"
+    chosen = None if only is None else tuple(only)
+    wanted = _selected(connection.name, found, chosen)
+    wanted = each(wanted, _apart(connection.name, found), what, named=_shown, on_error=on_error)
+    held = _pins(pins)
+    if held is not None:
+        wanted = _accepted(connection.name, wanted, held)
+        connection.on_list(partial(_offer, connection.name, held, chosen))
+    _selected(connection.name, found, names or {})
+    called = _names(wanted, f"{connection.name}_" if prefix is None else prefix, names or {})
+
+    def spec_of(definition: Definition) -> ToolSpec:
+        options = dict(policy) | dict((policies or {}).get(definition.name, {}))
+        return _Imported(connection, definition, held).spec(called[definition.name], options)
+
+    specs = each(wanted, spec_of, what, named=_shown, on_error=on_error)
+    return each(specs, _alone(specs), what, named=lambda spec: spec.name, on_error=on_error)
+
+
+def _names(wanted: list[Definition], begins: str, names: Mapping[str, str]) -> dict[str, str]:
+    """What each tool is called here, by the server's name of it."""
     fitting = fitting_names(begins + definition.name for definition in wanted)
-    registry = ToolRegistry()
+    return {
+        definition.name: names.get(definition.name, fitting[begins + definition.name])
+        for definition in wanted
+    }
 
-    def add(definition: Definition) -> ToolSpec:
-        chosen = dict(policy) | dict((policies or {}).get(definition.name, {}))
-        called = renamed.get(definition.name, fitting[begins + definition.name])
-        spec = _spec(opened, name, called, definition, pins, chosen)
-        return _added(registry, spec, name, definition)
 
-    what = f"imported from {name}"
-    return each(wanted, add, what, named=lambda tool: visible(tool.name), on_error=on_error)
+def _connection(server: Any, name: str, ask: Ask | None) -> MCPConnection:
+    if not isinstance(server, MCPConnection):
+        if not name:
+            raise IntegrationError("import_tools needs a name for the server: name='files'")
+        return MCPConnection.for_each_use(server, name=name, ask=ask)
+    if ask is not None:
+        raise TypeError("ask= is MCPConnection's to have: MCPConnection(…, ask=…)")
+    if name and name != server.name:
+        raise IntegrationError(f"the connection is named {server.name!r}, not {name!r}")
+    return server
+
+
+def _pins(pins: Pins) -> ToolPins | None:
+    if pins is False:
+        return None
+    if pins is None:
+        return ToolPins()
+    return pins if isinstance(pins, ToolPins) else ToolPins(pins)
+
+
+def _shown(definition: Definition) -> str:
+    return visible(definition.name)
 
 
 def _accepted(server: str, wanted: list[Definition], pins: ToolPins) -> list[Definition]:
@@ -117,183 +135,132 @@ def _accepted(server: str, wanted: list[Definition], pins: ToolPins) -> list[Def
     return [definition for definition in wanted if definition.name in review.accepted]
 
 
-def _added(registry: ToolRegistry, spec: ToolSpec, server: str, definition: Definition) -> ToolSpec:
-    try:
-        return registry.add(spec)
-    except ToolDefinitionError as exc:
-        raise IntegrationError(
-            f"{server}: the tool {visible(definition.name)!r} cannot be told from another of "
-            f"this server: {exc}; leave one out with only=[…]"
-        ) from exc
+def _offer(
+    server: str, pins: ToolPins, only: tuple[str, ...] | None, found: list[Definition]
+) -> None:
+    """Have what a server changed while it was in use wait for a person."""
+    wanted = found if only is None else [each for each in found if each.name in only]
+    for tool in pins.review(server, wanted).waiting:
+        log.warning("%s", _refusal(server, tool, "is new or changed"))
 
 
-async def look_at(server: Any) -> list[Definition]:
-    """What an MCP server says of its tools now; none is imported."""
-    check_surface("mcp", "mcp", (("mcp", ("Client",)),))
-    async with _opener(server, "", None)() as client:
-        return await _definitions_of(client)
+def _apart(server: str, found: list[Definition]) -> Callable[[Definition], Definition]:
+    """Refuses a tool whose name the server lists twice, or whose schema is not JSON."""
+    listed = [definition.name for definition in found]
+
+    def checked(definition: Definition) -> Definition:
+        if listed.count(definition.name) > 1:
+            raise ToolDefinitionError(
+                f"{server} lists two tools named {_shown(definition)!r}, so a call could reach "
+                "either"
+            )
+        definition.as_json()  # raises for what is not JSON
+        return definition
+
+    return checked
+
+
+def _alone(specs: list[ToolSpec]) -> Callable[[ToolSpec], ToolSpec]:
+    """Refuses every one of the tools that a registry could not tell apart: each could be meant."""
+    folded = [folded_name(spec.name) for spec in specs]
+
+    def checked(spec: ToolSpec) -> ToolSpec:
+        if folded.count(folded_name(spec.name)) > 1:
+            raise ToolDefinitionError(
+                f"{spec.name} cannot be told from another tool of this server; rename one with "
+                "names={…}, or leave one out with only=[…]"
+            )
+        return spec
+
+    return checked
+
+
+async def look_at(server: Any, *, name: str = "server") -> list[Definition]:
+    """What an MCP server says of its tools now; none is imported.
+
+    Raises `IntegrationError` with the server and the cause where it cannot be reached.
+    """
+    return await MCPConnection.for_each_use(server, name=name).tools()
 
 
 def imported(client: Client, tool: Tool) -> ToolSpec:
     """One listed tool of a connected client, under the server's own name for it."""
     info = getattr(client, "server_info", None)
     name = getattr(info, "name", None) or "mcp"
-    called = fitting_name(tool.name)
-    return _spec(_opener(client, name, None), name, called, _definition(tool), None, {})
-
-
-def _opener(server: Any, name: str, ask: Ask | None) -> Open:
-    """How a call gets its client: the connected one as it is, else a new one for each call."""
-    from mcp import Client
-
-    if isinstance(server, Client):
-        if ask is not None:
-            raise TypeError(
-                "ask= needs import_tools to make the client; give Client(…, elicitation_callback=) "
-                "to your own, or pass the server's parameters instead of a client"
-            )
-        return lambda: _as_it_is(server)
-    if callable(server) and not hasattr(server, "__aenter__"):
-        made: Open = server
-        return made
-    answering = _elicitation(name, ask) if ask is not None else None
-    return lambda: Client(server, elicitation_callback=answering)
-
-
-@asynccontextmanager
-async def _as_it_is(client: Any) -> AsyncIterator[Any]:
-    yield client
-
-
-async def _definitions_of(client: Any) -> list[Definition]:
-    """What the server says of its tools now: all pages, past any cache."""
-    found: list[Definition] = []
-    cursor: str | None = None
-    for _ in range(_MOST_PAGES):
-        page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-        found += [_definition(tool) for tool in page.tools]
-        cursor = page.next_cursor
-        if cursor is None:
-            return found
-    raise IntegrationError(f"the MCP server lists its tools on more than {_MOST_PAGES} pages")
-
-
-def _definition(tool: Tool) -> Definition:
-    return Definition(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description or "",
-        schema=dict(tool.input_schema),
-    )
+    connection = MCPConnection(client, name=name)
+    return _Imported(connection, definition_of(tool), None).spec(fitting_name(tool.name), {})
 
 
 def _selected(
     server: str, found: Iterable[Definition], only: Iterable[str] | None
 ) -> list[Definition]:
-    by_name: dict[str, Definition] = {}
-    for definition in found:
-        if definition.name in by_name:
-            raise IntegrationError(
-                f"{server} lists two tools named {visible(definition.name)!r}, so a call could "
-                "reach either; this server cannot be imported"
-            )
-        by_name[definition.name] = definition
+    by_name = {definition.name: definition for definition in found}
     if only is None:
         return list(by_name.values())
     wanted = list(only)
     missing = [each for each in wanted if each not in by_name]
     if missing:
         raise IntegrationError(
-            f"{server} has no tool {', '.join(missing)}; it lists {', '.join(by_name) or 'none'}"
+            f"{server} has no tool {', '.join(missing)}; it lists {names_of(by_name.values())}"
         )
     return [by_name[each] for each in wanted]
 
 
-def _spec(
-    opened: Open,
-    server: str,
-    called: str,
-    definition: Definition,
-    pins: ToolPins | None,
-    policy: Mapping[str, Any],
-) -> ToolSpec:
-    described = definition.description or definition.title or ""
-    return ToolSpec.from_json_schema(
-        called,
-        visible(described).strip() or f"The tool {visible(definition.name)} of {server}.",
-        definition.schema,
-        _function(opened, server, definition, pins),
-        # What a person approves is bound to the definition they could read.
-        **{"version": definition.hash[:16], **policy},
-    )
+@dataclass(frozen=True, slots=True)
+class _Imported:
+    """One tool of a server, as it was described when it was imported."""
 
+    connection: MCPConnection
+    definition: Definition
+    pins: ToolPins | None
 
-def _function(
-    opened: Open, server: str, definition: Definition, pins: ToolPins | None
-) -> Callable[..., Awaitable[Any]]:
-    """One call over the connection; nothing of the caller but the arguments is sent."""
-    pinned = definition.hash
+    def spec(self, called: str, policy: Mapping[str, Any]) -> ToolSpec:
+        """The tool as a spec."""
+        definition, server = self.definition, self.connection.name
+        described = definition.description or definition.title or ""
+        return ToolSpec.from_json_schema(
+            called,
+            visible(described).strip() or f"The tool {_shown(definition)} of {server}.",
+            definition.schema,
+            self._function(),
+            # What a person approves is bound to the definition they could read.
+            **{"version": definition.hash[:16], **policy},
+        )
 
-    async def call(**arguments: Any) -> Any:
-        result, failed = None, None
-        async with opened() as client:
+    def _function(self) -> Callable[..., Awaitable[Any]]:
+        """One call over the connection; nothing of the caller but the arguments is sent."""
+        connection, tool, check = self.connection, self.definition.name, self._check_unchanged
+
+        async def call(agent_adapter_context: ToolContext, **arguments: Any) -> Any:
             try:
-                await _check_unchanged(client, server, definition.name, pinned, pins)
-                result = await client.call_tool(definition.name, arguments)
-            except Exception as exc:
-                # Raised in here it would come out in a group, by way of the client's own tasks.
-                failed = exc
-        if failed is not None:
-            raise failed
-        return value_of(result)
+                result = await connection.call(
+                    tool, arguments, ctx=agent_adapter_context, check=check
+                )
+            except IntegrationError as exc:
+                raise ToolError(f"nothing was sent: {exc}") from exc
+            return value_of(result)
 
-    return call
+        return call
 
-
-async def _check_unchanged(
-    client: Any, server: str, tool: str, pinned: str, pins: ToolPins | None
-) -> None:
-    now = [each for each in await _definitions_of(client) if each.name == tool]
-    if not now:
-        raise ToolError(f"the MCP server {server} no longer offers {visible(tool)}")
-    if len(now) == 1 and now[0].hash == pinned:
-        return
-    if pins is not None:
-        pins.offer(server, now[-1])
-        raise ToolError(_refusal(server, tool, "has changed since it was imported"))
-    raise ToolError(
-        f"{server}/{visible(tool)} has changed since it was imported and was not called; "
-        "a person has to look at it and import it again"
-    )
+    def _check_unchanged(self, found: list[Definition]) -> None:
+        server, tool, pinned = self.connection.name, self.definition.name, self.definition.hash
+        now = [definition for definition in found if definition.name == tool]
+        if not now:
+            raise ToolError(f"the MCP server {server} no longer offers {visible(tool)}")
+        if len(now) == 1 and now[0].hash == pinned:
+            return
+        if self.pins is not None:
+            self.pins.offer(server, now[-1])
+            raise ToolError(_refusal(server, tool, "has changed since it was imported"))
+        raise ToolError(
+            f"{server}/{visible(tool)} has changed since it was imported and was not called; "
+            "a person has to look at it and import it again"
+        )
 
 
 def _refusal(server: str, tool: str, what: str) -> str:
     named = f"{server}/{visible(tool)}"
-    return f"{named} {what}; a person has to run: agent-adapter mcp accept {named}"
-
-
-def _elicitation(server: str, ask: Ask) -> Any:
-    from mcp_types import ElicitRequestURLParams, ElicitResult
-
-    async def answering(context: Any, params: Any) -> ElicitResult:
-        by_page = isinstance(params, ElicitRequestURLParams)
-        question = ElicitationQuestion(
-            server=server,
-            message=visible(params.message),
-            schema=None if by_page else _plain(params.requested_schema),
-            url=params.url if by_page else None,
-        )
-        answer = ask(question)
-        answer = await answer if inspect.isawaitable(answer) else answer
-        if answer is None:
-            return ElicitResult(action="decline")
-        return ElicitResult(action="accept", content=None if by_page else dict(answer))
-
-    return answering
-
-
-def _plain(schema: Any) -> dict[str, Any]:
-    if hasattr(schema, "model_dump"):
-        plain: dict[str, Any] = schema.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return plain
-    return dict(schema)
+    return (
+        f"{named} {what}; a person has to run: agent-adapter mcp accept {named}, "
+        "and the program has to import it again"
+    )

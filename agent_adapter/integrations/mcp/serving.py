@@ -16,6 +16,7 @@ from agent_adapter.core.errors import IntegrationError
 if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.auth.provider import AccessToken, TokenVerifier
+    from mcp.server.transport_security import TransportSecuritySettings
     from starlette.applications import Starlette
 
 _SHORTEST = 16
@@ -70,23 +71,57 @@ def mcp_http_app(
     """The server as an ASGI application over streamable HTTP, at `/mcp`, for a server on `host`.
 
     With `verifier` each request needs a bearer token that it knows, and the token's owner is the
-    principal of the calls. Beyond loopback one is required: `IntegrationError` without.
+    principal of the calls. Beyond loopback one is required: `IntegrationError` without. On every
+    loopback address a request must name this machine as its host, and as its origin if it has one:
+    a page in a browser cannot reach the server under another name (DNS rebinding).
     """
+    if verifier is None and not is_loopback(host):
+        raise IntegrationError(
+            f"{host} can be reached from other machines, and MCP has no check of its own: "
+            "give a token check (verifier=StaticTokens({…}), or --tokens FILE), "
+            "or serve on 127.0.0.1"
+        )
+    security = _this_machine_only(host) if is_loopback(host) else None
     if verifier is None:
-        if not is_loopback(host):
-            raise IntegrationError(
-                f"{host} can be reached from other machines, and MCP has no check of its own: "
-                "give a token check (verifier=StaticTokens({…}), or --tokens FILE), "
-                "or serve on 127.0.0.1"
-            )
-        return server.streamable_http_app(host=host)
+        return server.streamable_http_app(host=host, transport_security=security)
     from mcp.server.auth.settings import AuthSettings
 
-    shown = f"[{host}]" if ":" in host and not host.startswith("[") else host
     settings = AuthSettings.model_validate(
-        {"issuer_url": f"http://{shown}", "resource_server_url": None}
+        {"issuer_url": f"http://{_in_url(host)}", "resource_server_url": None}
     )
-    return server.streamable_http_app(host=host, auth=settings, token_verifier=verifier)
+    return server.streamable_http_app(
+        host=host, auth=settings, token_verifier=verifier, transport_security=security
+    )
+
+
+def _this_machine_only(host: str) -> TransportSecuritySettings:
+    """The hosts and origins of a server that listens on a loopback address."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", _in_url(host)))
+    ports = ("", ":*")
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[name + port for name in names for port in ports],
+        allowed_origins=[
+            f"{scheme}://{name}{port}"
+            for scheme in ("http", "https")
+            for name in names
+            for port in ports
+        ],
+    )
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def terms_of(host: str, verifier: TokenVerifier | None) -> str:
+    """Who may call a server on `host`, in a line for whoever starts it."""
+    if verifier is not None:
+        reach = "" if is_loopback(host) else "; without TLS: put a proxy that speaks it in front"
+        return f"each request needs a bearer token{reach}"
+    return "no token is asked for: every program of this machine may call; others cannot reach it"
 
 
 async def serve_http(
@@ -106,8 +141,7 @@ async def serve_http(
     app = mcp_http_app(server, host=host, verifier=verifier)
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", ws="none")
     bound = config.bind_socket()
-    shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{bound.getsockname()[1]}/mcp"
+    url = f"http://{_in_url(host)}:{bound.getsockname()[1]}/mcp"
 
     class Announced(uvicorn.Server):
         """Says where it is once it listens; before that a client would be refused."""
