@@ -27,7 +27,8 @@ class ApprovalDecision:
     `arguments` are the reviewer's edits: `None` leaves the call as it was asked. `record_id` and
     `expires_at` (seconds since the epoch) belong to decisions kept in a store, as does `signature`,
     the reviewer's own where they gave one. `stamp` is set by
-    this library's ports and ties the decision to the one call they were asked about.
+    this library's ports and ties the decision to the one call they were asked about. `lapsed` says
+    why a denied question got no answer: its time passed, or it was taken back.
     """
 
     verdict: Verdict
@@ -38,6 +39,7 @@ class ApprovalDecision:
     record_id: str | None = None
     expires_at: float | None = None
     signature: str | None = field(default=None, repr=False)
+    lapsed: Literal["expired", "withdrawn"] | None = None
     stamp: object | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -104,7 +106,8 @@ class ApprovalRequest:
     `arguments` is a copy of the validated arguments as JSON values, whole; secrets are masked.
     `shown` is the same as text in which control, zero-width and bidirectional characters are
     visible. `reason` says why a person is asked; `earlier` lists writes of the run that a repeat or
-    a diverging attempt would add to. `binding` is the digest that ties the answer to this call; `n`
+    a diverging attempt would add to, `accepted` their keys, `doubts` the keys of the unclear ones.
+    `binding` is the digest that ties the answer to this call; `n`
     counts the calls of this tool with these arguments in the run. `payload` is the bound arguments
     as JSON. `conversation`, `asker` and `place` are the keys of the dialogue, of whoever makes the
     call and of its position; `run_is_known` is false where no rule can be kept for its run.
@@ -132,6 +135,8 @@ class ApprovalRequest:
     tags: tuple[str, ...] = ()
     taint: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     edits_allowed: bool = True
     payload: bytes = field(default=b"", repr=False)
     conversation: str | None = None

@@ -54,6 +54,7 @@ class Call:
         "decision",
         "depth",
         "done",
+        "doubts",
         "earlier",
         "entered",
         "entry",
@@ -104,6 +105,7 @@ class Call:
         self.approval: dict[str, Any] | None = None
         self.take: Take | None = None
         self.accepted: frozenset[str] = frozenset()
+        self.doubts: frozenset[str] = frozenset()
         self.earlier: tuple[Row, ...] = ()
         self.asked: str | None = None
         self.labels: tuple[str, ...] | None = None
@@ -276,6 +278,7 @@ class Call:
         intent.call_key, intent.n = self.call_key, self.n
         intent.cost, intent.once_key = self.cost, self.once_key
         intent.accepted, intent.approval = self.accepted, self.approval
+        intent.doubts = self.doubts
         return intent
 
     def _new_intent(self) -> Intent:

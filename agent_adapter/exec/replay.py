@@ -10,6 +10,7 @@ from agent_adapter.core.errors import (
     AgentAdapterError,
     ApprovalDenied,
     ApprovalExpired,
+    ApprovalWithdrawn,
     GuardrailBlocked,
     RunLimitExceeded,
     StaleTurn,
@@ -30,6 +31,9 @@ from agent_adapter.store.intents import Begun, Intent
 _ERRORS: dict[str, type[AgentAdapterError]] = {
     error.kind: error for error in (ToolError, ToolFailed, ToolTimeout, GuardrailBlocked)
 }
+
+
+_UNUSABLE = {"expired": ApprovalExpired, "withdrawn": ApprovalWithdrawn}
 
 
 class Recorded:
@@ -65,12 +69,12 @@ async def find(call: Call) -> Recorded | None:
         if call.asked:
             call.earlier = begun.rows  # one question then shows them, too
         return None
-    if begun.state == "again":
-        call.call_key, call.n, call.matched = begun.call_key, begun.n, True
-        return None
-    found = await settle(call, begun)
-    if found is None:
+    found = None if begun.state == "again" else await settle(call, begun)
+    if found is None and begun.state != "again" and call.asked:
         await renew(call)
+    elif found is None:
+        # It is looked at again when it begins: a doubt may be settled by then.
+        call.call_key, call.n, call.matched = begun.call_key, begun.n, True
     return found
 
 
@@ -123,9 +127,11 @@ async def renew(call: Call) -> None:
     in_flight = call.runtime.in_flight
     in_flight.release(call)
     call.call_key = call.n = call.labels = None
+    call.matched = False
     seen = call.accepted | {row["call_key"] for row in call.earlier}
     intent = dataclasses.replace(call.intent(), accepted=seen)
     begun = await call.runtime.store.read(lambda tx: look_up(tx, intent))
+    call.earlier += begun.rows  # one question then shows them, too
     in_flight.claim(call, begun.n)
 
 
@@ -176,8 +182,7 @@ def refused(call: Call, begun: Begun) -> AgentAdapterError:
         return RunLimitExceeded(f"{name}: {limit_text(call, begun.reason)}", limit=begun.reason)
     if begun.state == "refused":
         state = begun.refusal.state if begun.refusal is not None else ""
-        error = ApprovalExpired if state == "expired" else ApprovalDenied
-        return error(f"{name}: {begun.reason}")
+        return _UNUSABLE.get(state, ApprovalDenied)(f"{name}: {begun.reason}")
     if begun.state == "stopped":
         return ApprovalDenied(f"{name}: {begun.reason}")
     if begun.state == "stale":

@@ -3,6 +3,8 @@
 pending ──approve──▶ approved ──take──▶ taken
    │ └────deny─────▶ denied        └── use_by passed ──▶ expired
    └── decide_by passed ──▶ expired
+
+`withdrawing` takes a pending or an approved one back: withdrawn.
 """
 
 from __future__ import annotations
@@ -178,7 +180,7 @@ def take(tx: Transaction, use: Take) -> Refusal | None:
         return Refusal(reason=f"no approval {use.record_id}")
     row = expire(tx, row)
     if row["state"] != "approved":
-        return Refusal(reason=f"approval {use.record_id} is {row['state']}", state=row["state"])
+        return Refusal(reason=_unusable(row), state=row["state"])
     bound = ("call_key", "principal", "fingerprint")
     differs = [name for name in bound if row[name] != getattr(use, name)]
     if use.signature is not None and row["signature"] != use.signature:
@@ -192,6 +194,12 @@ def take(tx: Transaction, use: Take) -> Refusal | None:
         {"state": "taken", "taken_at": tx.now},
     )
     return None
+
+
+def _unusable(row: Row) -> str:
+    by = f" by {row['reviewer']}" if row["state"] == "withdrawn" and row["reviewer"] else ""
+    why = f": {row['reason']}" if row["state"] == "withdrawn" else ""
+    return f"approval {row['id']} is {row['state']}{by}{why}"
 
 
 def take_elsewhere(tx: Transaction, use: Take) -> Refusal | None:
@@ -208,7 +216,8 @@ def _cannot_decide(row: Row, reviewer: str, signature: str | None) -> Refusal | 
     id, state = row["id"], row["state"]
     if state != "pending":
         by = f" by {row['reviewer']}" if row["reviewer"] and state != "expired" else ""
-        return Refusal(reason=f"approval {id} is already {state}{by}", state=state)
+        why = f": {row['reason']}" if state == "withdrawn" else ""
+        return Refusal(reason=f"approval {id} is already {state}{by}{why}", state=state)
     asked = json.loads(row["request"])
     if asked.get("by_others") and _is_one_of(reviewer, (row["principal"], row["requester"])):
         return Refusal(reason=f"{reviewer} asked for this call and cannot decide it", state=state)
@@ -257,15 +266,20 @@ def _same_call(tx: Transaction, request: ApprovalRequest) -> Row | None:
         shown = set(json.loads(row["request"]).get("earlier", ()))
         if not same or not shown.issuperset(request.earlier):
             continue
-        if expire(tx, row)["state"] in ("pending", "approved", "denied"):
+        if expire(tx, row)["state"] in ("pending", "approved") or _sticks(row):
             return row
     return None
 
 
+def _sticks(row: Row) -> bool:
+    """Whether a person has said that the call must not be made, or not be asked about."""
+    return row["state"] == "denied" or (row["state"] == "withdrawn" and row["reviewer"] is not None)
+
+
 def _denied_before(tx: Transaction, request: ApprovalRequest) -> Row | None:
     same = {"run_id": request.run_id, "tool": request.tool, "digest": request.digest}
-    rows = tx.select("approvals", same | {"state": "denied", "tenant": request.tenant}, limit=1)
-    return rows[0] if rows else None
+    ended = same | {"state in": ("denied", "withdrawn"), "tenant": request.tenant}
+    return next(filter(_sticks, tx.select("approvals", ended)), None)
 
 
 def _follows(tx: Transaction, request: ApprovalRequest) -> Row | None:
@@ -332,6 +346,8 @@ def _new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id:
         "tags": list(request.tags),
         "taint": list(request.taint),
         "earlier": list(request.earlier),
+        "accepted": list(request.accepted),
+        "doubts": list(request.doubts),
         "edits_allowed": request.edits_allowed,
         "use_within": terms.use_within,
         "by_others": terms.by_others,
@@ -342,7 +358,7 @@ def _new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id:
     }
     fields = (
         "tenant call_key run_id thread_id tool principal requester fingerprint binding digest"
-        " payload conversation asker"
+        " payload conversation asker root_run_id"
     )
     row: Row = {name: getattr(request, name) for name in fields.split()}
     empty = dict.fromkeys(

@@ -10,7 +10,7 @@ import dataclasses
 from typing import Any
 
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store import approvals, ledger, limits, switch
+from agent_adapter.store import approvals, ledger, limits, switch, withdrawing
 from agent_adapter.store.approvals import Take
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.identity import (
@@ -21,6 +21,8 @@ from agent_adapter.store.identity import (
     last_n,
     mark_issued,
     match,
+    settled,
+    unclear_before,
 )
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
 
@@ -38,12 +40,18 @@ def begin_call(
     stop = _stop(tx, intent)
     if stop is not None:
         return stop
-    row = match(tx, intent)
+    row = settled(tx, intent) if intent.doubts else None
+    if row is not None and consume is not None:
+        _withdraw(tx, consume)
+    row = row or match(tx, intent)
     if row is not None:
         found = found_as(tx, row)
         if found != "again":
             mark_issued(tx, row, intent)
             return Begun(state=found, call_key=row["call_key"], n=row["n"], row=row)
+        earlier = unclear_before(tx, intent, row)
+        if earlier is not None:
+            return earlier
         n, call_key = row["n"], row["call_key"]
     else:
         last = last_n(tx, intent)
@@ -117,6 +125,11 @@ def _stop(tx: Transaction, intent: Intent) -> Begun | None:
     write = intent.effects == "write"
     why = switch.halted(tx, run_id=intent.run_id, root_run_id=intent.root_run_id, write=write)
     return None if why is None else Begun(state="stopped", reason=why)
+
+
+def _withdraw(tx: Transaction, use: Take) -> None:
+    why = "the call that it would repeat was done"
+    withdrawing.withdraw(tx, use.record_id, reason=why, tenant=use.tenant)
 
 
 def _take_and_reserve(

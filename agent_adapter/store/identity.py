@@ -89,7 +89,8 @@ def _identified(tx: Transaction, intent: Intent) -> Row | None:
         return _unissued(tx, intent)
     if intent.place is None and intent.reexecutes and intent.call_id is not None:
         same = _alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
-        return _first(tx, same | {"call_id": intent.call_id})
+        row = _first(tx, same | {"call_id": intent.call_id})
+        return None if row is None else _last_repeat(tx, row)
     return _suspended(tx, intent)
 
 
@@ -175,6 +176,28 @@ def mark_issued(tx: Transaction, row: Row, intent: Intent) -> None:
         tx.update("calls", {"call_key in": answered}, issued)
         facts = {"attempt": intent.attempt}
         ledger.append(tx, row["run_id"], "issued-again", row["call_key"], facts)
+
+
+def settled(tx: Transaction, intent: Intent) -> Row | None:
+    """The call that a person agreed to repeat while it was unclear, and that has ended well since.
+
+    Only one that this call is: at its place, or in its run where no place is known.
+    """
+    for key in sorted(intent.doubts):
+        row = tx.get("calls", key)
+        if row is None or row["ending"] in (None, "unknown", "aborted"):
+            continue
+        where = ("run_id", intent.run_id) if intent.place is None else ("place", intent.place)
+        if row[where[0]] == where[1] and _alike(intent).items() <= row.items():
+            return row
+    return None
+
+
+def unclear_before(tx: Transaction, intent: Intent, row: Row) -> Begun | None:
+    """Unclear writes that a person must see before a call that left nothing is run again."""
+    if row["ending"] != "aborted" or intent.effects != "write":
+        return None
+    return _repeats(tx, intent, row["n"])
 
 
 def in_the_way(tx: Transaction, intent: Intent, last: int) -> Begun | None:

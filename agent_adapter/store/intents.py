@@ -30,6 +30,7 @@ class Intent:
     other places than when they were first made.
     `call_key` and `n` are set where the identity is already bound (an approved record, a call that
     has sub-runs). `accepted` are the keys of earlier writes that a person agreed to add to.
+    `doubts` are those that were unclear then: one that has happened after all is the answer.
     `approval` are facts for the ledger: who approved, when, in which record. `fence` runs in the
     intent's transaction and returns why the caller may not write any more, `None` if it may.
     """
@@ -58,6 +59,7 @@ class Intent:
     cost: float = 0.0
     once_key: str | None = None
     accepted: frozenset[str] = frozenset()
+    doubts: frozenset[str] = frozenset()
     approval: dict[str, Any] | None = None
     fence: Operation[str | None] | None = None
 

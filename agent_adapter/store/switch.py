@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_adapter.store import ledger
+from agent_adapter.store import ledger, withdrawing
 from agent_adapter.store.base import Transaction
 from agent_adapter.store.witness import CANCELLED, SWITCH, UPKEEP
 
@@ -30,6 +30,8 @@ def cancel_run(tx: Transaction, run_id: str, *, by: str, reason: str) -> bool:
     if tx.insert("meta", {"name": f"{CANCELLED}{run_id}", "value": reason}):
         tx.update("runs", {"run_id": run_id}, {"cancelled": 1})
         ledger.append(tx, run_id, "run-cancelled", None, {"reviewer": by, "reason": reason})
+        why = f"the run was cancelled ({reason or 'no reason given'})"
+        withdrawing.withdraw_run(tx, run_id, reason=why)
     return True
 
 

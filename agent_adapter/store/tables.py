@@ -76,7 +76,7 @@ APPROVALS = Table(
         "id tenant state call_key run_id thread_id tool principal requester fingerprint binding"
         " digest request payload edited reviewer reason created_at:real decide_by:real"
         " decided_at:real use_by:real taken_at:real votes_needed:int signature"
-        " conversation asker run_known:int asked_key"
+        " conversation asker run_known:int asked_key root_run_id"
     ),
     key=("id",),
     indexes=(
@@ -86,11 +86,14 @@ APPROVALS = Table(
         ("run_id", "state"),
         ("principal", "state"),
         ("asker", "state"),
+        ("root_run_id", "state"),
+        ("conversation", "state"),
         ("created_at",),
     ),
 )
-"""One row per question put to a person. `state` is `pending`, `approved`, `denied`, `taken` or
-`expired`; `request` is the JSON that reviewers see, `payload` and `edited` the bound arguments.
+"""One row per question put to a person. `state` is `pending`, `approved`, `denied`, `taken`,
+`expired` or `withdrawn`; `request` is the JSON that reviewers see, `payload` and `edited` the bound
+arguments. `root_run_id` is the run whose limits hold where a tool made the call.
 `asked_key` is the call that was asked about, `call_key` the one that may take the approval."""
 
 VOTES = Table(

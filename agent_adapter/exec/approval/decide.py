@@ -6,13 +6,19 @@ import threading
 
 from pydantic_core import from_json
 
-from agent_adapter.core.errors import ApprovalDenied, ApprovalPending, ToolInDoubt
+from agent_adapter.core.errors import (
+    ApprovalDenied,
+    ApprovalExpired,
+    ApprovalPending,
+    ApprovalWithdrawn,
+    ToolInDoubt,
+)
 from agent_adapter.core.events import ApprovalDecided, ApprovalRequested
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import stages, taint
 from agent_adapter.exec.approval.question import Question
-from agent_adapter.exec.approval.request import counts, request_of
+from agent_adapter.exec.approval.request import counts, request_of, unclear
 from agent_adapter.exec.approval.signing import same_arguments
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import has_mask, unmasked
@@ -93,6 +99,7 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
         "asked": asked_digest,
     }
     call.accepted |= earlier
+    call.doubts |= unclear(call.earlier)
     if decision.record_id is not None:
         call.take = Take(
             record_id=decision.record_id,
@@ -109,9 +116,14 @@ def refuse(tool: str, decision: ApprovalDecision) -> None:
     """Raise for a decision that does not let the call run."""
     if decision.is_pending:
         raise ApprovalPending(decision.record_id or "", decision.expires_at)
+    if decision.lapsed == "expired":
+        raise ApprovalExpired(f"{tool}: {decision.reason or 'its approval expired'}")
     if not decision.approved:
         by = f" by {decision.reviewer}" if decision.reviewer else ""
-        raise ApprovalDenied(f"{tool} was denied{by}: {decision.reason or 'no reason given'}")
+        why = decision.reason or "no reason given"
+        if decision.lapsed == "withdrawn":
+            raise ApprovalWithdrawn(f"the question about {tool} was withdrawn{by}: {why}")
+        raise ApprovalDenied(f"{tool} was denied{by}: {why}")
 
 
 async def _return_to_record(call: Call, decision: ApprovalDecision) -> None:

@@ -6,11 +6,13 @@ import dataclasses
 import json
 import secrets
 import unicodedata
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from agent_adapter.core.canonical import digest
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec.call import Call
+from agent_adapter.store.base import Row
 
 _process = secrets.token_bytes(16)
 
@@ -113,6 +115,8 @@ def request_of(
         earlier=tuple(
             f"{row['tool']} {row['call_key']} ({row['ending'] or 'open'})" for row in call.earlier
         ),
+        accepted=tuple(row["call_key"] for row in call.earlier),
+        doubts=tuple(sorted(unclear(call.earlier))),
         edits_allowed=edits_allowed,
         payload=call.masked_payload(),
         conversation=call.conversation,
@@ -122,6 +126,11 @@ def request_of(
         root_run_id=call.root_run_id,
         limits=call.limits,
     )
+
+
+def unclear(earlier: Iterable[Row]) -> frozenset[str]:
+    """The keys of the earlier calls of which nobody knows whether they happened."""
+    return frozenset(row["call_key"] for row in earlier if row["ending"] in (None, "unknown"))
 
 
 def _with_reentry(call: Call, reason: str) -> str:

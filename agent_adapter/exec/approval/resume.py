@@ -102,6 +102,8 @@ def _as_asked(runtime: Runtime, spec: ToolSpec, row: Row, seen: dict[str, Any]) 
     call.root_run_id = seen.get("root_run_id") or row["run_id"]
     call.run_is_known = row["run_known"] != 0
     call.position_key = seen.get("place")
+    call.accepted = frozenset(seen.get("accepted", ()))
+    call.doubts = frozenset(seen.get("doubts", ()))
     limits = seen.get("limits")
     call.limits = call.limits if limits is None else RunLimits(**limits)
     return call

@@ -123,7 +123,10 @@ def decision_of(row: Row | Refusal) -> ApprovalDecision:
         approved = ApprovalDecision.approve(arguments=edited, **known)
         return dataclasses.replace(approved, signature=row["signature"])
     if row["state"] == "expired":
-        return ApprovalDecision.deny(reason=f"approval {row['id']} expired")
+        late = ApprovalDecision.deny(reason=f"approval {row['id']} expired", record_id=row["id"])
+        return dataclasses.replace(late, lapsed="expired")
+    if row["state"] == "withdrawn":
+        return dataclasses.replace(ApprovalDecision.deny(**known), lapsed="withdrawn")
     return ApprovalDecision.pending(row["id"], expires_at=row["decide_by"])
 
 
