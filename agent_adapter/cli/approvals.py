@@ -45,6 +45,7 @@ class ApprovalFilter(StrEnum):
     DENIED = "denied"
     TAKEN = "taken"
     EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
     ALL = "all"
 
 
@@ -124,6 +125,44 @@ def deny(
         store, lambda inbox: inbox.deny(record_id, reviewer=who, reason=reason, key=signer)
     )
     _print_decision(record, who, as_json)
+
+
+@app.command(epilog='Example: agent-adapter approvals withdraw apr_0123 --reason "order cancelled"')
+def withdraw(
+    record_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="The approval, apr_….", show_default=False)
+    ] = None,
+    reason: Annotated[
+        str, typer.Option("--reason", help="The reason, kept in the record.")
+    ] = "no longer needed",
+    run: Annotated[
+        str | None, typer.Option("--run", help="Withdraw every open approval of this run.")
+    ] = None,
+    conversation: Annotated[
+        str | None,
+        typer.Option("--conversation", help="The same of this conversation or channel."),
+    ] = None,
+    reviewer: Reviewer = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Withdraw a request, or an approval that no call has used: nothing will run on it."""
+    if [record_id, run, conversation].count(None) != 2:
+        raise typer.BadParameter("give one of: an approval's ID, --run, --conversation")
+    who = reviewer_name(reviewer)
+
+    async def work(inbox: Inbox) -> list[str]:
+        if run is not None:
+            return await inbox.withdraw_run(run, reason, reviewer=who)
+        if conversation is not None:
+            return await inbox.withdraw_conversation(conversation, reason, reviewer=who)
+        return [(await inbox.withdraw(record_id or "", reason, reviewer=who)).id]
+
+    ids = _with_inbox(store, work)
+    if as_json:
+        print_json(ids)
+    else:
+        console().print(plain(f"withdrawn by {who}: {', '.join(ids) or 'none was open'}"))
 
 
 @app.command(epilog="Example: agent-adapter approvals watch --json")

@@ -14,12 +14,12 @@ from agent_adapter.console.settings import Settings
 from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec import ledger
-from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
+from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox, record_of
 from agent_adapter.exec.masking import has_mask
 from agent_adapter.network.hub import commands
-from agent_adapter.store import queries
+from agent_adapter.store import queries, withdrawing
 from agent_adapter.store.approvals import Refusal, Seen
-from agent_adapter.store.base import Row
+from agent_adapter.store.base import Row, Transaction
 
 Verdict = Literal["approved", "denied"]
 
@@ -80,6 +80,21 @@ async def decide(
         )
     except AgentAdapterError as exc:
         raise Problem(422, exc.kind, str(exc)) from exc
+    if isinstance(record, Refusal):
+        raise refused(record)
+    return record
+
+
+async def withdraw(settings: Settings, person: Person, id: str, reason: str) -> ApprovalRecord:
+    """Take an open record back and return it; `Problem` 403, 404 or 409 if that is refused."""
+    person.check("approver")
+    tenant, by = settings.tenant, person.reviewer
+
+    def op(tx: Transaction) -> ApprovalRecord | Refusal:
+        row = withdrawing.withdraw(tx, id, reason=reason, by=by, tenant=tenant)
+        return row if isinstance(row, Refusal) else record_of(tx, row)
+
+    record = await settings.store.write(op)
     if isinstance(record, Refusal):
         raise refused(record)
     return record

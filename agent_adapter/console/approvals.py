@@ -28,7 +28,7 @@ PAGE_SIZE = 25
 # Nobody may approve what the list does not show: longer arguments are decided on the record's page.
 _MAX_LISTED = 8_000
 
-ApprovalState = Literal["pending", "approved", "denied", "taken", "expired"]
+ApprovalState = Literal["pending", "approved", "denied", "taken", "expired", "withdrawn"]
 
 
 class _ApprovalListQuery(Parameters):

@@ -106,3 +106,21 @@ def test_bad_input_says_what_and_why(run: Run, args: tuple[str, ...], code: int,
     assert ran.code == code, ran
     assert said in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+def test_withdraw_takes_a_question_back(run: Run, held: str) -> None:
+    """The record says who withdrew it and why; it cannot be approved any more."""
+    ran = run("approvals", "withdraw", held, "--reason", "order cancelled", "--reviewer", "bo")
+    assert (ran.code, ran.out.strip()) == (0, f"withdrawn by cli:bo: {held}")
+    record = run("approvals", "show", held, "--json").json
+    assert (record["state"], record["reason"]) == ("withdrawn", "order cancelled")
+    assert run("approvals", "approve", held).code == 1
+    assert held in run("approvals", "list", "--state", "withdrawn").out
+
+
+def test_withdraw_takes_one_way_to_say_what(run: Run, held: str) -> None:
+    """An id, a run or a conversation: none or two of them is refused, and changes nothing."""
+    assert run("approvals", "withdraw").code == 2
+    assert run("approvals", "withdraw", held, "--run", "run_1").code == 2
+    assert run("approvals", "withdraw", "--run", "nobody's", "--json").json == []
+    assert run("approvals", "show", held, "--json").json["state"] == "pending"

@@ -81,6 +81,19 @@ async def test_a_program_denies(shop: ShopConsole) -> None:
         await shop.executor.resume(id)
 
 
+async def test_a_program_withdraws(shop: ShopConsole) -> None:
+    """An open record is taken back; a second time there is nothing open."""
+    id, bot = await shop.ask(), await _program(shop)
+    answer = bot.post(f"/approvals/{id}/withdraw", {"reason": "order cancelled"})
+    assert answer.status_code == 200
+    assert undescribed("POST", "/approvals/{id}/withdraw", answer.json()) == []
+    assert (answer.json()["state"], answer.json()["reviewer"]) == ("withdrawn", "token:bot")
+    assert bot.post(f"/approvals/{id}/withdraw", {"reason": "again"}).status_code == 409
+    assert bot.post("/approvals/apr_0/withdraw", {"reason": "x"}).status_code == 404
+    with pytest.raises(aa.ApprovalWithdrawn, match="order cancelled"):
+        await shop.executor.resume(id)
+
+
 async def test_records_that_are_alike_are_decided_together(shop: ShopConsole) -> None:
     """Each carries what was seen of it."""
     ids, bot = [await shop.ask(run=f"r{n}") for n in range(2)], await _program(shop)

@@ -332,3 +332,30 @@ async def test_a_channel_that_closes_drops_every_turn_that_is_open() -> None:
         await channel.send("one")
         await channel.close("enough")
         assert await at.hub.pending_turns_for(client.agent_id) == []
+
+
+@pytest.mark.parametrize("ends", ["closed", "answered"])
+async def test_a_turn_that_ends_withdraws_its_questions(ends: str) -> None:
+    """Its channel is closed, or its participant answers by itself: nobody waits for an answer."""
+    done: list[str] = []
+    registry = _shop(done)
+
+    async def worker(turn: Any) -> str:
+        return str(await turn.call(registry.get("refund"), order_id="A1"))
+
+    clock = FakeClock()
+    store = MemoryStore(clock=clock)
+    async with scene(store, clock=clock, approval=DeferredApproval(store)) as at:
+        channel = await _pipeline(at, worker)
+        await channel.send("refund A1")
+        await at.settle()
+        [record] = await aa.Inbox(store).list()
+        if ends == "closed":
+            await channel.close("enough")
+        else:
+            own = await at.agents["worker"].channel(channel.channel_id)
+            await own.send("I leave it")
+        await at.settle()
+        ended = await aa.Inbox(store).get(record.id)
+        assert ended.state == "withdrawn" and done == []
+        assert ("channel has ended" if ends == "closed" else "its turn was taken") in ended.reason

@@ -46,6 +46,12 @@ async def deny(asked: ApiRequest, body: requests.Decision) -> ApprovalRecord:
     return await _decide(asked, "denied", body)
 
 
+async def withdraw(asked: ApiRequest, body: requests.Withdrawal) -> ApprovalRecord:
+    """Withdraw a request, or an approval that no call has used."""
+    settings = asked.console.settings
+    return await actions.withdraw(settings, asked.person, asked.path("id"), body.reason)
+
+
 async def decide_several(asked: ApiRequest, body: requests.BulkDecision) -> responses.BulkResult:
     """Decide several identical requests at once."""
     decided, failed = await actions.decide_several(

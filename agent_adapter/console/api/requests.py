@@ -34,6 +34,12 @@ class Decision(_Body):
     ] = None
 
 
+class Withdrawal(_Body):
+    """Why a record is withdrawn."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=10_000)]
+
+
 class SeenRecord(_Body):
     """One record of a bulk decision, as it was read."""
 

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec.approval.signing import ReviewerKey
-from agent_adapter.store import approvals
+from agent_adapter.store import approvals, withdrawing
 from agent_adapter.store.approvals import Refusal, Seen
 from agent_adapter.store.base import Row, Store, Transaction
+from agent_adapter.store.keys import conversation_key, run_key
 
 _LIMITS = {"pending": "decide_by", "approved": "use_by"}
 
@@ -149,6 +150,42 @@ class Inbox:
         )
         return _unless_refused(record)
 
+    async def withdraw(
+        self, id: str, reason: str, *, reviewer: str | None = None
+    ) -> ApprovalRecord:
+        """Take back a question, or an approval that no call has used: nothing will run on it.
+
+        With a `reviewer` the same call of the run is not asked about again, as after a denial. A
+        program that takes back what nobody waits for any more names none.
+        """
+        tenant, by = self._tenant, _named(reviewer)
+
+        def op(tx: Transaction) -> ApprovalRecord | Refusal:
+            row = withdrawing.withdraw(tx, id, reason=reason, by=by, tenant=tenant)
+            return row if isinstance(row, Refusal) else record_of(tx, row)
+
+        return _unless_refused(await self._store.write(op))
+
+    async def withdraw_run(
+        self, run_id: str, reason: str, *, reviewer: str | None = None
+    ) -> list[str]:
+        """Take back every open question of a run and of the calls its tools make; their ids."""
+        tenant, by = self._tenant, _named(reviewer)
+        key = run_key(tenant, run_id)
+        return await self._store.write(
+            lambda tx: withdrawing.withdraw_run(tx, key, reason=reason, by=by)
+        )
+
+    async def withdraw_conversation(
+        self, thread_id: str, reason: str, *, reviewer: str | None = None
+    ) -> list[str]:
+        """Take back every open question of a conversation, such as a channel; their ids."""
+        by = _named(reviewer)
+        of_it = {"conversation": conversation_key(self._tenant, thread_id)}
+        return await self._store.write(
+            lambda tx: withdrawing.withdraw_all(tx, of_it, reason=reason, by=by)
+        )
+
     async def decide(
         self,
         id: str,
@@ -195,6 +232,12 @@ class Inbox:
             return decided if isinstance(decided, Refusal) else record_of(tx, decided)
 
         return await self._store.write(op)
+
+
+def _named(reviewer: str | None) -> str | None:
+    if reviewer is not None and not reviewer.strip():
+        raise AgentAdapterError("a reviewer has a name: give it, or leave `reviewer` out")
+    return reviewer
 
 
 def _unless_refused(record: ApprovalRecord | Refusal) -> ApprovalRecord:

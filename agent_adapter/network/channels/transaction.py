@@ -23,7 +23,9 @@ from agent_adapter.network.channels.snapshot import (
 )
 from agent_adapter.network.hub import audit
 from agent_adapter.network.turns import turn_queue
+from agent_adapter.store import withdrawing
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.keys import conversation_key
 
 ENVELOPE_LIMIT = 512 * 1024
 """The most bytes of JSON in one envelope."""
@@ -186,6 +188,8 @@ class ChannelTransaction:
         self.move(state, closed_at=iso(tx.now), close_reason=reason)
         self._values |= {"closed_at": tx.now, "close_reason": reason, "expected": None}
         turn_queue.drop_open(tx, channel_id, reason)
+        asked = {"conversation": conversation_key(self.row["tenant"] or "", channel_id)}
+        withdrawing.withdraw_all(tx, asked, reason=f"its channel has ended ({reason})")
         tx.delete("expectations", {"channel_id": channel_id})
         self._due.clear()
         kind = audit.EXPIRED if state is ChannelState.EXPIRED else audit.CLOSED

@@ -15,7 +15,7 @@ from agent_adapter.core.errors import StaleTurn
 from agent_adapter.exec.ids import new_id
 from agent_adapter.network.channels import expectations
 from agent_adapter.network.turns.turn_types import StagedChange, TurnRef
-from agent_adapter.store import waits
+from agent_adapter.store import waits, withdrawing
 from agent_adapter.store.base import Row, Transaction
 
 ATTEMPTS = 3
@@ -106,6 +106,7 @@ def done(tx: Transaction, row: Row, reason: str | None = None) -> None:
     if row["attempt"]:
         tx.delete("staged", {"turn_id": row["turn_id"]})
     if row["state"] == "parked":
+        withdrawing.withdraw_waits(tx, row["turn_id"], "its turn was taken without it")
         waits.forget(tx, row["turn_id"])
 
 
