@@ -159,10 +159,7 @@ def withdraw(
         return [(await inbox.withdraw(record_id or "", reason, reviewer=who)).id]
 
     ids = _with_inbox(store, work)
-    if as_json:
-        print_json(ids)
-    else:
-        console().print(plain(f"withdrawn by {who}: {', '.join(ids) or 'none was open'}"))
+    print_line(ids, f"withdrawn by {who}: {', '.join(ids) or 'none was open'}", as_json)
 
 
 @app.command(epilog="Example: agent-adapter approvals watch --json")
