@@ -148,7 +148,8 @@ def resolve(
 def print_report(report: Report) -> None:
     """Print the report of `verify`, with what a verification cannot see."""
     out = console()
-    looked = f"{report.runs} runs, {report.entries} entries, {report.calls} calls"
+    channels = f", {report.channels} channels" if report.channels else ""
+    looked = f"{report.runs} runs{channels}, {report.entries} entries, {report.calls} calls"
     kept = f"{report.payloads} payloads ({report.erased} erased)"
     verdict = "verified" if report.ok else f"NOT verified, {len(report.problems)} problems"
     out.print(

@@ -17,6 +17,7 @@ from agent_adapter.store import cache, doubt, ledger
 from agent_adapter.store.approvals import Refusal
 from agent_adapter.store.base import Row, Store, Transaction
 from agent_adapter.store.chain_check import ChainCheck, beyond_chains
+from agent_adapter.store.witness import CHANNEL, is_run
 
 Anchor = tuple[int, str]
 """The length of a chain and its newest link, in hexadecimal: to be kept outside the store."""
@@ -43,6 +44,7 @@ class Report:
     payloads: int
     erased: int
     in_doubt: int
+    channels: int = 0
     trusted_from: float | None = None
     problems: tuple[str, ...] = ()
     cannot_see: tuple[str, ...] = CANNOT_SEE
@@ -85,7 +87,8 @@ async def verify(
     doubts = await store.read(lambda tx: len(doubt.in_doubt(tx)))
     return Report(
         ok=not problems,
-        runs=len(heads),
+        runs=sum(map(is_run, heads)),
+        channels=sum(name.startswith(CHANNEL) for name in heads),
         entries=totals["entries"],
         calls=totals["calls"],
         payloads=totals["payloads"],
@@ -108,10 +111,11 @@ async def entries(
 ) -> list[Entry]:
     """The entries of one run, or the newest of all, in the order in which they were written.
 
+    Those that only name rows (`changed`) are left out of the newest of all.
     With `since`: those written at that time (seconds since the epoch) or later, the oldest first.
     """
     await store.flush()
-    where: dict[str, Any] = {} if run_id is None else {"run_id": run_id}
+    where: dict[str, Any] = {"kind !=": "changed"} if run_id is None else {"run_id": run_id}
     if since is not None:
         where["at >="] = since
     order = "seq" if run_id is not None else "at"
@@ -180,7 +184,8 @@ def _check_of(
     def op(tx: Transaction) -> None:
         found = ChainCheck(tx, run_id)
         found.check(anchor)
-        problems.extend(f"{run_id}: {problem}" for problem in found.problems)
+        named = run_id.replace(CHANNEL, "channel ", 1) if run_id.startswith(CHANNEL) else run_id
+        problems.extend(f"{named}: {problem}" for problem in found.problems)
         for name in totals:
             totals[name] += getattr(found, name)
         seen.update(found.seen)

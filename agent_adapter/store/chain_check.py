@@ -33,6 +33,18 @@ _NAMES = {
     "taints": "label",
     "meta": "switch",
     "tokens": "token",
+    "channels": "channel",
+    "channel_members": "participant",
+    "envelopes": "envelope",
+    "turns": "turn",
+    "expectations": "deadline",
+    "audit": "audit record",
+    "turn_waits": "wait",
+    "staged": "staged change",
+    "identities": "identity",
+    "graphs": "graph",
+    "tasks": "task",
+    "commands": "command",
 }
 
 

@@ -13,10 +13,12 @@ from pydantic_core import to_json
 from agent_adapter.store.base import Operation, Row, Transaction
 from agent_adapter.store.text import UNWRITABLE, json_bytes
 from agent_adapter.store.witness import (
-    LABELS,
+    UNANNOUNCED,
     chain_of,
     chain_of_scope,
+    chains_of_channels,
     digests_of_touched,
+    is_run,
     key_of_row,
     row_digest,
     rows_of,
@@ -62,7 +64,7 @@ def run(op: Operation[T], tx: Transaction) -> T:
     tx.touched.clear()
     tx.pending.clear()
     value = op(tx)
-    if tx.pending:
+    if tx.pending or (tx.touched and any(table in UNANNOUNCED for table, _ in tx.touched)):
         _write_entries(tx)
     return value
 
@@ -83,7 +85,7 @@ def unvouched(tx: Transaction) -> list[str]:
     """The chains of a store whose rows no entry names yet."""
     chains = {row["run_id"] for row in tx.select("chain_heads")}
     chains |= {chain_of_scope(row["scope"]) for row in tx.select("taints")}
-    return sorted(chains)
+    return sorted(chains | chains_of_channels(tx))
 
 
 def forget(tx: Transaction, run_id: str) -> None:
@@ -119,7 +121,7 @@ def _write_entries(tx: Transaction) -> None:
 def _begun(tx: Transaction, run_id: str, facts: Mapping[str, Any]) -> Row:
     """The head of the chain; a run is noted when its chain begins."""
     head = tx.memo.get(run_id) or _head(tx, run_id)
-    if head["seq"] == 0 and not run_id.startswith(LABELS):
+    if head["seq"] == 0 and is_run(run_id):
         whose = {"principal": facts.get("principal"), "tenant": facts.get("tenant") or ""}
         whose["name"] = facts.get("run_name") or run_id
         tx.insert("runs", {"run_id": run_id, "started_at": tx.now} | whose)

@@ -183,7 +183,7 @@ CHANNELS = Table(
     _columns(
         "channel_id type version:int state creator_id created_at:real expires_at:real"
         " closed_at:real close_reason parent_channel_id graph_hash knobs labels metadata folded"
-        " revision:int seq:int spoken:int turn_id turn_n:int expected paused:int tenant"
+        " revision:int seq:int spoken:int turn_id turn_n:int expected paused:int tenant summary"
     ),
     key=("channel_id",),
     indexes=(("state", "created_at"), ("state", "expires_at"), ("creator_id",)),

@@ -26,7 +26,14 @@ SWITCH = "writes-stopped"
 CANCELLED = "cancelled:"
 _RUN_SCOPE = "run:"
 LABELS = "labels:"
+CHANNEL = "#channel:"
+"""Begins the name of the chain that vouches for a channel; the rest is the channel's id."""
+
+NETWORK = "#network"
+"""The chain that vouches for participants, transition graphs, tasks and commands."""
+
 _DIGEST_BYTES = 16
+_AT_ONCE = 500
 
 Touched = dict[tuple[str, Any], tuple[Row, bool]]
 """Changed rows by table and key: the row, and whether it is still there."""
@@ -76,6 +83,35 @@ def _of_store(tx: Transaction, row: Row) -> str | None:
     return UPKEEP
 
 
+def _of_channel(tx: Transaction, row: Row) -> str | None:
+    return CHANNEL + str(row["channel_id"])
+
+
+def _of_turn(tx: Transaction, row: Row) -> str | None:
+    turn = tx.get("turns", row["turn_id"])
+    return None if turn is None else _of_channel(tx, turn)
+
+
+def _of_audit(tx: Transaction, row: Row) -> str | None:
+    return NETWORK if row["channel_id"] is None else _of_channel(tx, row)
+
+
+def _of_network(tx: Transaction, row: Row) -> str | None:
+    return NETWORK
+
+
+_OF_CHANNELS: dict[str, _Chain] = {
+    "channels": _of_channel,
+    "channel_members": _of_channel,
+    "envelopes": _of_channel,
+    "turns": _of_channel,
+    "expectations": _of_channel,
+    "audit": _of_audit,
+    "turn_waits": _of_turn,
+    "staged": _of_turn,
+}
+_OF_NETWORK = ("identities", "graphs", "tasks", "commands")
+
 _CHAINS: dict[str, _Chain] = {
     "calls": _of_run,
     "approvals": _of_run,
@@ -86,7 +122,12 @@ _CHAINS: dict[str, _Chain] = {
     "taints": _of_scope,
     "meta": _of_name,
     "tokens": _of_store,
+    **_OF_CHANNELS,
+    **dict.fromkeys(_OF_NETWORK, _of_network),
 }
+UNANNOUNCED = frozenset((*_OF_CHANNELS, *_OF_NETWORK))
+"""Tables of which a change gets an entry of its own accord: no operation has to append one."""
+
 _CHANGES_UNSEEN = {"tokens": {"last_used_at"}}
 """Columns that tell nothing about what was decided, and change too often for an entry."""
 
@@ -139,6 +180,11 @@ def is_scope(chain: str) -> bool:
     return chain.startswith(LABELS)
 
 
+def is_run(chain: str) -> bool:
+    """Whether the chain is that of a run, or of what was done to the store as a whole."""
+    return not (chain.startswith((LABELS, CHANNEL)) or chain == NETWORK)
+
+
 def row_digest(key: bytes, table: str, row: Row) -> str:
     """The keyed digest of every column that is set.
 
@@ -178,6 +224,13 @@ def digests_of_touched(tx: Transaction) -> dict[str, list[list[Any]]]:
 
 def rows_of(tx: Transaction, chain: str) -> Iterator[tuple[str, Row]]:
     """Every row, with its table, that the chain must vouch for."""
+    if chain.startswith(CHANNEL):
+        yield from _rows_of_channel(tx, chain.removeprefix(CHANNEL))
+        return
+    if chain == NETWORK:
+        yield from ((table, row) for table in _OF_NETWORK for row in tx.select(table))
+        yield from (("audit", row) for row in tx.select("audit", {"channel_id": None}))
+        return
     if not is_scope(chain):
         for table in _OF_RUNS:
             for row in tx.select(table, {"run_id": chain}):
@@ -194,6 +247,28 @@ def rows_of(tx: Transaction, chain: str) -> Iterator[tuple[str, Row]]:
         if switch is not None:
             yield "meta", switch
         yield from (("tokens", row) for row in tx.select("tokens"))
+
+
+def _rows_of_channel(tx: Transaction, channel_id: str) -> Iterator[tuple[str, Row]]:
+    where = {"channel_id": channel_id}
+    for table in ("channels", "channel_members", "expectations", "audit"):
+        yield from ((table, row) for row in tx.select(table, where))
+    turns = tx.select("turns", where)
+    yield from (("turns", row) for row in turns)
+    for start in range(0, len(turns), _AT_ONCE):
+        ids = [row["turn_id"] for row in turns[start : start + _AT_ONCE]]
+        for table in ("turn_waits", "staged"):
+            yield from ((table, row) for row in tx.select(table, {"turn_id in": ids}))
+    seq: Any = 0
+    # Some at a time: bodies may be long.
+    while page := tx.select("envelopes", {**where, "seq >": seq}, order_by="seq", limit=_AT_ONCE):
+        yield from (("envelopes", row) for row in page)
+        seq = page[-1]["seq"]
+
+
+def chains_of_channels(tx: Transaction) -> set[str]:
+    """The chains of every channel, and that of the participants."""
+    return {NETWORK, *(CHANNEL + row["channel_id"] for row in tx.select("channels"))}
 
 
 def chains_of_rows(tx: Transaction) -> set[str]:

@@ -16,9 +16,11 @@ from agent_adapter.exec.approval.inbox import Inbox
 from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.approval.ports.quorum import QuorumApproval
 from agent_adapter.exec.executor import Executor
+from agent_adapter.network.hub import commands
 from agent_adapter.store import access
 from agent_adapter.store.base import Store
 from tests.exec.shop import ARGS, Till, in_run, no_key
+from tests.network._scene import FakeClock, TransitionGraph, scene
 
 OTHER = {"order": "B2", "amount": 7}
 
@@ -49,7 +51,10 @@ class Change:
 
 
 async def fill(store: Store) -> None:
-    """Writes, reads, errors, labels, limits, records in every state, votes, switches, tokens."""
+    """Writes, reads, errors, labels, limits, records in every state, votes, switches, tokens.
+
+    And a channel with a finished turn, a parked one with what it staged, a task and a command.
+    """
     plain = Executor(store=store)
     for effects in ("write", "read", "idempotent"):
         await plain.run_spec(Till(effects=effects).spec, ARGS, _of("run_1"))
@@ -66,6 +71,7 @@ async def fill(store: Store) -> None:
     )
     await plain.run_spec(page.spec, ARGS, _of("run_1"))
     await _asked(store)
+    await _talk(store)
     (doubt, *_) = await ledger.in_doubt(store)
     await ledger.resolve(store, doubt["call_key"], reviewer="ann", happened=True, result="paid")
     await plain.run_spec(Till().spec, ARGS, in_run("run_4"))
@@ -111,6 +117,33 @@ async def _asked(store: Store) -> None:
         await council.run_spec(spec, {"order": "Q", "amount": 9}, ctx)
     except ApprovalPending as pending:
         await inbox.approve(pending.id, reviewer="ann", reason="one of two")
+
+
+async def _talk(store: Store) -> None:
+    """A channel whose second turn is parked and waits for a person, after it staged a change."""
+    async with scene(store, clock=FakeClock(1_000_000.0)) as at:
+        ana = await at.person("ana")
+
+        async def bot(turn: Any) -> str:
+            return "yes"
+
+        await at.agent("bot", bot)
+        graph = TransitionGraph.round_robin(at.names("ana", "bot"))
+        channel = await at.open("ana", ["bot"], graph, context_vars={"n": 5})
+        await channel.send("one")
+        await at.hub.idle()
+        await at.hub.detach(at.id("bot"))
+        await channel.send("two")
+        (turn,) = await at.hub.pending_turns_for(at.id("bot"))
+        started = await at.hub.start_turn(turn.turn_id)
+        assert started is not None
+        await at.hub.stage(started.ref, "call_x", {"set": {"n": 6}})
+        (record, *_) = await store.read(lambda tx: tx.select("approvals", {"state": "pending"}))
+        await at.hub.park_turn(started.ref, [record["id"]])
+        await at.hub.start_task("task_1", ana.agent_id, "sort it", channel.channel_id)
+        await store.write(
+            lambda tx: commands.queue(tx, "close", {"channel_id": channel.channel_id}, by="ana")
+        )
 
 
 def changes(connection: sqlite3.Connection, tables: list[str]) -> Iterator[Change]:

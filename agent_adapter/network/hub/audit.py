@@ -21,6 +21,7 @@ EXPIRED = "channel_expired"
 FORKED = "channel_forked"
 VIOLATED = "expectation_violated"
 TURN_FAILED = "turn_failed"
+ALTERED = "channel_altered"
 
 _PAGE = 1000
 

@@ -13,11 +13,11 @@ from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundE
 from agent_adapter.core.ports import Clock
 from agent_adapter.flow.envelope import TURN_EVENTS, Envelope
 from agent_adapter.network.adapters import AdapterRegistry
-from agent_adapter.network.channels import log
+from agent_adapter.network.channels import integrity, log
 from agent_adapter.network.channels.metadata import TERMINAL_STATES
 from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row, load_snapshot
 from agent_adapter.network.channels.transaction import Change
-from agent_adapter.network.hub import leases
+from agent_adapter.network.hub import audit, leases
 from agent_adapter.network.hub.outbox import Outbox
 from agent_adapter.network.turns.turn_types import Receiver, RunTurn
 from agent_adapter.store.base import Operation, Row, Store, Transaction
@@ -28,6 +28,7 @@ ChannelOperation = Callable[[Transaction, ChannelSnapshot | None], Any]
 """An operation on one channel, given what is known of it."""
 
 _KEPT_CHANNELS = 4096
+_MOST_CHECKED = 65_536
 _log = logging.getLogger("agent_adapter.network")
 
 
@@ -57,6 +58,7 @@ class ChannelService:
 
     Attributes:
         snapshots: the cached channels by id; one is valid while its row has its revision.
+        whole: the channels that were compared with their chain, and found as they were written.
         late_refusals: operations that refused after their first insert; each one is a bug.
     """
 
@@ -77,6 +79,8 @@ class ChannelService:
         self._context = context
         self._offer: Callable[[Row], None] | None = None
         self.snapshots: OrderedDict[str, ChannelSnapshot] = OrderedDict()
+        self.whole: set[str] = set()
+        self._altered: dict[str, integrity.ChannelAltered] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         # The last delivered entry of each log that is in use: deliveries follow it, without gaps.
         self._delivered: dict[str, int] = {}
@@ -134,11 +138,40 @@ class ChannelService:
 
         return await self.write(run)
 
+    def is_altered(self, channel_id: str) -> bool:
+        """Whether the channel was found changed by something else than this library."""
+        return channel_id in self._altered
+
+    async def check(self, channel_id: str) -> None:
+        """Raise `ChannelAltered` unless the channel is in the store as it was written.
+
+        Looks once per channel; the cost is the length of its log.
+        """
+        if channel_id in self.whole:
+            return
+        if channel_id not in self._altered:
+            found = []
+            if self.store.durable:  # else nobody but this process can change it
+                found = await self.read(lambda tx: integrity.problems(tx, channel_id))
+            if not found:
+                if len(self.whole) >= _MOST_CHECKED:
+                    self.whole.clear()
+                self.whole.add(channel_id)
+                return
+        if channel_id not in self._altered:
+            self._altered[channel_id] = error = integrity.altered(channel_id, found)
+            _log.error("%s", error)
+            facts = {"channel_id": channel_id, "problems": found}
+            await self.write(lambda tx: audit.write(tx, audit.ALTERED, facts))
+        raise self._altered[channel_id]
+
     async def change(self, channel_id: str, op: ChannelOperation, *, delivers: bool = True) -> Any:
         """Run `op` on a channel under the lease, after all earlier changes; deliver its result.
 
         A copy of a log `delivers` nothing: its entries were delivered in the first channel.
         """
+        if channel_id not in self.whole:
+            await self.check(channel_id)
         lock = self._locks.get(channel_id)
         if lock is None:
             lock = self._locks[channel_id] = asyncio.Lock()
@@ -169,6 +202,8 @@ class ChannelService:
     async def snapshot(self, channel_id: str) -> ChannelSnapshot:
         """The channel as it is now; `NotFoundError` for an unknown id."""
         cached = self.snapshots.get(channel_id)
+        if cached is None:
+            await self.check(channel_id)
         adapters = self._adapters
 
         def op(tx: Transaction) -> ChannelSnapshot:

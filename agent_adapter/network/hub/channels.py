@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.exec.ids import new_id
 from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels import forking, lifecycle, log
 from agent_adapter.network.channels.forking import ReplayReport
@@ -25,6 +27,7 @@ from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store.base import Row, Transaction
 
 _PAGE = 500
+_log = logging.getLogger("agent_adapter.network")
 
 
 class Channels:
@@ -150,6 +153,7 @@ class Channels:
         It is paused until `resume_channel`; `writes_after` lists the effects it does not undo.
         """
         made = new_channel_id or new_id("chn")
+        await self._service.check(channel_id)
         await self._service.change(
             made,
             lambda tx, cached: forking.fork(tx, self._context, channel_id, at, made),
@@ -182,7 +186,7 @@ class Channels:
 
         def op(tx: Transaction) -> list[ChannelMetadata]:
             rows = _channel_rows(tx, agent_id, wanted, limit)
-            return [load_snapshot(tx, row, adapters).metadata for row in rows]
+            return [found for row in rows if (found := _metadata_of(tx, row, adapters))]
 
         return await self._service.read(op)
 
@@ -306,6 +310,15 @@ def _channel_rows(
     mine = tx.select("channel_members", member, order_by="joined_at", descending=True, limit=most)
     rows = [tx.get("channels", item["channel_id"]) for item in mine]
     return [row for row in rows if row and (state is None or row["state"] == state)][:limit]
+
+
+def _metadata_of(tx: Transaction, row: Row, adapters: AdapterRegistry) -> ChannelMetadata | None:
+    """The metadata of a channel; `None` for one whose row was changed so that it has none."""
+    try:
+        return load_snapshot(tx, row, adapters).metadata
+    except (ValueError, KeyError, TypeError, ProtocolError) as exc:
+        _log.error("channel %s cannot be read: %s", row["channel_id"], exc)
+        return None
 
 
 def _page(channel_id: str, since: int, limit: int) -> Callable[[Transaction], Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from agent_adapter.core.errors import ToolError
 from agent_adapter.exec.executor import Executor
 from agent_adapter.network.channels import expectations, lifecycle
+from agent_adapter.network.channels.integrity import ChannelAltered
 from agent_adapter.network.channels.snapshot import ChannelSnapshot
 from agent_adapter.network.channels.transaction import Change, HubContext
 from agent_adapter.network.hub import commands, leases
@@ -72,7 +73,8 @@ class Scheduler:
     async def expire_due(self) -> None:
         """Close the channels whose lifetime has ended."""
         for channel_id in await self._service.read(lifecycle.expire_due):
-            await self._service.change(channel_id, _expiry(self._hub_context, channel_id))
+            with contextlib.suppress(ChannelAltered):
+                await self._service.change(channel_id, _expiry(self._hub_context, channel_id))
 
     async def run_expectations(self) -> None:
         """Act on every passed deadline: warn, close the channel, or record it."""
@@ -80,7 +82,8 @@ class Scheduler:
             await self._service.write(turn_queue.wake_expired)
             await self._turns.run_due()
         for row in await self._service.read(expectations.due):
-            await self._service.change(row["channel_id"], _firing(self._hub_context, row))
+            with contextlib.suppress(ChannelAltered):
+                await self._service.change(row["channel_id"], _firing(self._hub_context, row))
 
     async def poll(self) -> None:
         """Renew the lease; look for decisions and commands that other processes wrote."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from agent_adapter.core.errors import ProtocolError, StoreError
 from agent_adapter.network.channels import log
+from agent_adapter.network.channels.integrity import ChannelAltered
 from agent_adapter.network.channels.metadata import ChannelState
 from agent_adapter.network.channels.snapshot import (
     ChannelSnapshot,
@@ -89,18 +91,29 @@ class Turns:
         return sorted(found, key=lambda item: item.expected_at)
 
     async def start_turn(self, turn_id: str) -> StartedTurn | None:
-        """Claim a due turn for a new attempt; `None` if it is not due or its channel is paused."""
+        """Claim a due turn for a new attempt; `None` if it is not due.
 
-        def op(tx: Transaction) -> StartedTurn | None:
+        That is so too while its channel is paused, or was changed in the store.
+        """
+
+        def op(tx: Transaction) -> StartedTurn | str | None:
             turn = tx.get("turns", turn_id)
             row = None if turn is None else tx.get("channels", turn["channel_id"])
             if row is None or row["paused"] or row["state"] != ChannelState.ACTIVE.value:
                 return None
+            channel_id: str = row["channel_id"]
+            if channel_id not in self._service.whole:
+                return None if self._service.is_altered(channel_id) else channel_id
             started = turn_queue.start(tx, turn_id)
             cached = self._service.snapshots.get(row["channel_id"])
             return None if started is None else _started(tx, started, row, self._context, cached)
 
-        return await self._service.write_leased(op)
+        found = await self._service.write_leased(op)
+        if isinstance(found, str):
+            with contextlib.suppress(ChannelAltered):
+                await self._service.check(found)
+            found = await self._service.write_leased(op)
+        return None if isinstance(found, str) else found
 
     async def check_turn(self, ref: TurnRef) -> None:
         """`StaleTurn` unless the attempt may still write."""

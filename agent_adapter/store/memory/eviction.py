@@ -9,7 +9,7 @@ from agent_adapter.store import ledger
 from agent_adapter.store.base import Transaction
 from agent_adapter.store.memory.table import MemoryTable
 from agent_adapter.store.pruning import OF_A_RUN
-from agent_adapter.store.witness import CANCELLED, UPKEEP, is_scope
+from agent_adapter.store.witness import CANCELLED, UPKEEP, is_run
 
 _EVERY = 256
 _AT_ONCE = 512
@@ -78,7 +78,7 @@ class IdleRuns:
     def _is_held(self, run_id: str) -> bool:
         # What is vouched for there outlives every run.
         if (
-            is_scope(run_id)
+            not is_run(run_id)
             or run_id == UPKEEP
             or self._tables["meta"].rows.get(CANCELLED + run_id)
         ):

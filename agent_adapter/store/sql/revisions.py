@@ -8,7 +8,7 @@ REVISIONS: tuple[str, ...] = ("0001", "0002", "0003", "0004", "0005", "0006", "0
 HEAD = REVISIONS[-1]
 """What a store is brought to when it is opened."""
 
-_NAMES_ROWS = "0005"
+_NAMES_ROWS = "0007"
 
 
 def names_rows(revision: str) -> bool:
