@@ -15,6 +15,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, RunLimits
 from agent_adapter.core.validation import dump
 from agent_adapter.exec.ids import new_id
+from agent_adapter.exec.keyed import is_keyed
 from agent_adapter.exec.runtime import Runtime
 from agent_adapter.exec.scope import RunScope, current_scope, sub_run_id
 from agent_adapter.exec.timing import Countdown
@@ -299,6 +300,7 @@ class Call:
             attempt=ctx.attempt,
             reexecutes=ctx.reexecutes,
             replayed=self._taken_back(),
+            keyed=is_keyed(ctx),
             call_id=ctx.call_id,
             root_run_id=self.root_run_id,
             parent_call_key=self.parent.key() if self.parent is not None else None,

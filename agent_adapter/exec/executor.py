@@ -24,6 +24,7 @@ from agent_adapter.exec.approval.grants import IssuedTokens, grant
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.events import Events
 from agent_adapter.exec.in_flight import in_flight_of
+from agent_adapter.exec.keyed import name_by_key
 from agent_adapter.exec.runtime import MAX_RESULT_BYTES, Runtime
 from agent_adapter.exec.scope import WAITS, RunScope, current_scope, notice
 from agent_adapter.exec.validate_options import validate_options
@@ -91,8 +92,16 @@ class Executor:
         ctx: ToolContext | None = None,
         call_id: str | None = None,
     ) -> Any:
-        """Run the registry's tool of that name; see `run_spec`."""
-        return await self.run_spec(self._named(name), args, ctx, call_id=call_id)
+        """Run the registry's tool of that name; see `run_spec`.
+
+        Where `ctx` or a run scope names the run, `call_id` is an idempotency key in it: the same
+        tool and arguments again, also in another process, give the recorded outcome; others raise
+        `CallConflict`. Elsewhere it is a name that may repeat.
+        """
+        spec, ctx = self._named(name), ctx or ToolContext()
+        if call_id:
+            name_by_key(ctx, call_id)
+        return await self.run_spec(spec, args, ctx, call_id=call_id)
 
     async def run_spec(
         self,

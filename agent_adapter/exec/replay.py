@@ -11,6 +11,7 @@ from agent_adapter.core.errors import (
     ApprovalDenied,
     ApprovalExpired,
     ApprovalWithdrawn,
+    CallConflict,
     GuardrailBlocked,
     RunLimitExceeded,
     StaleTurn,
@@ -137,6 +138,8 @@ async def renew(call: Call) -> None:
 
 async def settle(call: Call, begun: Begun) -> Recorded | None:
     """Act on an earlier call: its outcome or error, or `None` with `call.earlier` to ask about."""
+    if begun.state == "conflict":
+        raise refused(call, begun)
     row = begun.row
     if row is None:
         return None
@@ -185,6 +188,11 @@ def refused(call: Call, begun: Begun) -> AgentAdapterError:
         return _UNUSABLE.get(state, ApprovalDenied)(f"{name}: {begun.reason}")
     if begun.state == "stopped":
         return ApprovalDenied(f"{name}: {begun.reason}")
+    if begun.state == "conflict":
+        return CallConflict(
+            f"{name}: call_id {call.ctx.call_id!r} names {begun.reason} in run {call.ctx.run_id!r} "
+            "already, and the tool or its arguments differ; give each call an id of its own"
+        )
     if begun.state == "stale":
         return StaleTurn(f"{name}: {begun.reason}")
     return ToolInFlight(f"{name}: {begun.reason}")

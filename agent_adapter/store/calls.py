@@ -10,7 +10,7 @@ import dataclasses
 from typing import Any
 
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store import approvals, ledger, limits, switch, withdrawing
+from agent_adapter.store import approvals, keyed, ledger, limits, switch, withdrawing
 from agent_adapter.store.approvals import Take
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.identity import (
@@ -124,7 +124,10 @@ def _stop(tx: Transaction, intent: Intent) -> Begun | None:
         return Begun(state="stale", reason=stale)
     write = intent.effects == "write"
     why = switch.halted(tx, run_id=intent.run_id, root_run_id=intent.root_run_id, write=write)
-    return None if why is None else Begun(state="stopped", reason=why)
+    if why is not None:
+        return Begun(state="stopped", reason=why)
+    other = keyed.conflict(tx, intent)
+    return None if other is None else Begun(state="conflict", reason=other)
 
 
 def _withdraw(tx: Transaction, use: Take) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from agent_adapter.store import ledger
+from agent_adapter.store import keyed, ledger
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.intents import Begun, Found, Intent
 from agent_adapter.store.keys import call_key_of, once_key_of
@@ -32,6 +32,9 @@ def look_up(tx: Transaction, intent: Intent) -> Begun:
 
     With the latter, `rows` are the earlier writes that a person must see first.
     """
+    other = keyed.conflict(tx, intent)
+    if other is not None:
+        return Begun(state="conflict", reason=other)
     row = match(tx, intent)
     if row is not None:
         return Begun(state=found_as(tx, row), call_key=row["call_key"], n=row["n"], row=row)

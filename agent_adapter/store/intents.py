@@ -26,6 +26,7 @@ class Intent:
     `place` is the key of the position in the run where the model asked; `None` where calls are told
     apart by arrival. `conversation` is the key of the dialogue, `asker` of whoever makes the call;
     `run_name` is the run's own name where `run_id` is a key.
+    `keyed` is whether the place is a key of the caller's, which names one call for good.
     `replayed` is whether the run has been taken back to before this place, so that its calls have
     other places than when they were first made.
     `call_key` and `n` are set where the identity is already bound (an approved record, a call that
@@ -53,6 +54,7 @@ class Intent:
     attempt: int = 1
     reexecutes: bool = False
     replayed: bool = False
+    keyed: bool = False
     call_id: str | None = None
     parent_call_key: str | None = None
     root_run_id: str = ""
@@ -84,12 +86,23 @@ class Begun:
     `state`: `started` (the intent is written), a `Found` about the earlier call in `row`,
     `repeats` (writes in `rows` are unclear), `diverges` (writes in `rows` were not issued again),
     `entry` counts how often the call was entered, this time included;
-    `refused` (the approval could not be taken), `limit`, `stopped` or `stale`; `reason` says more.
+    `refused` (the approval could not be taken), `conflict` (the caller's key names another call),
+    `limit`, `stopped` or `stale`; `reason` says more.
     """
 
     state: (
         Found
-        | Literal["started", "repeats", "diverges", "refused", "limit", "stopped", "stale", "new"]
+        | Literal[
+            "started",
+            "repeats",
+            "diverges",
+            "refused",
+            "conflict",
+            "limit",
+            "stopped",
+            "stale",
+            "new",
+        ]
     )
     call_key: str = ""
     n: int = 0
