@@ -28,7 +28,8 @@ class ApprovalDecision:
     `expires_at` (seconds since the epoch) belong to decisions kept in a store, as does `signature`,
     the reviewer's own where they gave one. `stamp` is set by
     this library's ports and ties the decision to the one call they were asked about. `lapsed` says
-    why a denied question got no answer: its time passed, or it was taken back.
+    why a denied question got no answer: its time passed, it was taken back, or nobody could be
+    asked. Such a denial does not stick: the call may be asked about again in its run.
     """
 
     verdict: Verdict
@@ -39,7 +40,7 @@ class ApprovalDecision:
     record_id: str | None = None
     expires_at: float | None = None
     signature: str | None = field(default=None, repr=False)
-    lapsed: Literal["expired", "withdrawn"] | None = None
+    lapsed: Literal["expired", "withdrawn", "unanswered"] | None = None
     stamp: object | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -77,6 +78,11 @@ class ApprovalDecision:
             decided_at=time.time(),
             record_id=record_id,
         )
+
+    @classmethod
+    def unanswered(cls, reason: str) -> ApprovalDecision:
+        """The call may not run, since nobody could be asked or has answered in time."""
+        return cls(verdict="denied", reason=reason, decided_at=time.time(), lapsed="unanswered")
 
     @classmethod
     def pending(cls, record_id: str, *, expires_at: float | None = None) -> ApprovalDecision:

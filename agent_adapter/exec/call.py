@@ -31,6 +31,9 @@ from agent_adapter.store.keys import (
     run_key,
 )
 
+UNREAD: Row = {}
+"""Stands for a row that was not looked up yet."""
+
 
 class Call:
     """The state of one call; each step of the pipeline reads and fills in a part of it.
@@ -53,6 +56,7 @@ class Call:
         "countdown",
         "ctx",
         "decision",
+        "denial",
         "depth",
         "done",
         "doubts",
@@ -109,6 +113,7 @@ class Call:
         self.doubts: frozenset[str] = frozenset()
         self.earlier: tuple[Row, ...] = ()
         self.asked: str | None = None
+        self.denial: Row | None = UNREAD
         self.labels: tuple[str, ...] | None = None
         self.call_key: str | None = None
         self.n: int | None = None
@@ -240,6 +245,16 @@ class Call:
         """Run with other validated arguments."""
         self.values = values
         self._digest = self._payload = None
+
+    def refusable(self) -> tuple[str, str, str, str]:
+        """What a person's refusal of this call sticks to."""
+        return self.ctx.tenant, self.run_id, self.spec.name, self.digest
+
+    def before_asking(self) -> tuple[list[str], tuple[str, str, str, str] | None]:
+        """Where its labels are, and what a refusal would stick to if the port does not look."""
+        # A port that keeps its records in this store looks for refusals itself.
+        keeps = getattr(self.runtime.approval, "store", None) is self.runtime.store
+        return self.scopes(), None if keeps or not self.run_is_known else self.refusable()
 
     def key(self) -> str:
         """The call's identity; claimed here if no step has asked the store for one."""

@@ -22,9 +22,9 @@ from agent_adapter.core.errors import (
     ToolTimeout,
 )
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.exec.call import Call
+from agent_adapter.exec.call import UNREAD, Call
 from agent_adapter.exec.scope import sub_run_id
-from agent_adapter.store import ledger, taint
+from agent_adapter.store import approvals, ledger, taint
 from agent_adapter.store.base import Operation, Row, Transaction
 from agent_adapter.store.identity import entries, issue_again, look_up, place_again
 from agent_adapter.store.intents import Begun, Intent
@@ -60,11 +60,11 @@ async def find(call: Call) -> Recorded | None:
         if twin is not None:
             await runtime.in_flight.ended(twin)
     if again:
-        begun, labels = await runtime.store.write(_look_up(call, issue_again))
+        begun, known = await runtime.store.write(_look_up(call, issue_again))
     else:
-        begun, labels = await runtime.store.read(_look_up(call, look_up))
-    if labels is not None:
-        call.labels = labels
+        begun, known = await runtime.store.read(_look_up(call, look_up))
+    if known is not None:
+        call.labels, call.denial = known
     if begun.state == "new":
         runtime.in_flight.claim(call, begun.n)
         if call.asked:
@@ -86,19 +86,25 @@ async def _find_place(call: Call) -> None:
         call.found_at(await call.runtime.store.read(lambda tx: place_again(tx, intent)))
 
 
+_Known = tuple[tuple[str, ...], Row | None]
+"""Labels, and the refusal that sticks to the call."""
+
+
 def _look_up(
     call: Call, find_in: Callable[[Transaction, Intent], Begun]
-) -> Operation[tuple[Begun, tuple[str, ...] | None]]:
-    """Identity and, for a call that a person will see, labels: both in one snapshot."""
+) -> Operation[tuple[Begun, _Known | None]]:
+    """Identity and, for a call that a person will see, what is asked: all in one snapshot."""
     intent = call.intent()
     wanted = call.asked and call.labels is None and call.decision is None
-    scopes = call.scopes() if wanted and call.ctx.approval is None else None
+    facts = call.before_asking() if wanted and call.ctx.approval is None else None
 
-    def op(tx: Transaction) -> tuple[Begun, tuple[str, ...] | None]:
+    def op(tx: Transaction) -> tuple[Begun, _Known | None]:
         begun = find_in(tx, intent)
-        if scopes is None or begun.state not in ("new", "again"):
+        if facts is None or begun.state not in ("new", "again"):
             return begun, None
-        return begun, taint.labels(tx, scopes)
+        scopes, same = facts
+        denial = UNREAD if same is None else approvals.denied_before(tx, *same)
+        return begun, (taint.labels(tx, scopes), denial)
 
     return op
 

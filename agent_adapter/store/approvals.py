@@ -26,9 +26,11 @@ __all__ = [
     "Terms",
     "as_of",
     "decide",
+    "denied_before",
     "expire",
     "file",
     "get",
+    "new_record",
     "take",
     "take_elsewhere",
     "version_of",
@@ -115,7 +117,7 @@ def file(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: str) -
     refused = _cannot_ask(tx, request, terms)
     if refused is not None:
         return refused
-    row = _new_record(tx, request, terms, new_id)
+    row = new_record(tx, request, terms, new_id)
     tx.insert("approvals", row)
     facts = {"approval": new_id, "tool": request.tool, "digest": request.digest}
     facts |= {"why": request.reason}
@@ -277,8 +279,13 @@ def _sticks(row: Row) -> bool:
 
 
 def _denied_before(tx: Transaction, request: ApprovalRequest) -> Row | None:
-    same = {"run_id": request.run_id, "tool": request.tool, "digest": request.digest}
-    ended = same | {"state in": ("denied", "withdrawn"), "tenant": request.tenant}
+    return denied_before(tx, request.tenant, request.run_id, request.tool, request.digest)
+
+
+def denied_before(tx: Transaction, tenant: str, run_id: str, tool: str, digest: str) -> Row | None:
+    """A person's refusal that sticks for the tool and the arguments in the run, if there is one."""
+    same = {"run_id": run_id, "tool": tool, "digest": digest, "tenant": tenant}
+    ended = same | {"state in": ("denied", "withdrawn")}
     return next(filter(_sticks, tx.select("approvals", ended)), None)
 
 
@@ -332,7 +339,8 @@ def _cannot_ask(tx: Transaction, request: ApprovalRequest, terms: Terms) -> Refu
     return None
 
 
-def _new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: str) -> Row:
+def new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: str) -> Row:
+    """The row of a question that nobody has answered yet."""
     seen: dict[str, Any] = {
         "v": 1,
         "description": request.description,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
 from pydantic_core import from_json
 
@@ -11,19 +12,22 @@ from agent_adapter.core.errors import (
     ApprovalExpired,
     ApprovalPending,
     ApprovalWithdrawn,
+    StoreError,
     ToolInDoubt,
 )
 from agent_adapter.core.events import ApprovalDecided, ApprovalRequested
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import stages, taint
+from agent_adapter.exec.approval.ports.deferred import decision_of
 from agent_adapter.exec.approval.question import Question
 from agent_adapter.exec.approval.request import counts, request_of, unclear
 from agent_adapter.exec.approval.signing import same_arguments
-from agent_adapter.exec.call import Call
+from agent_adapter.exec.call import UNREAD, Call
+from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.exec.masking import has_mask, unmasked
 from agent_adapter.exec.timing import person_asked
-from agent_adapter.store import approvals
+from agent_adapter.store import approvals, denials
 from agent_adapter.store.approvals import Take
 
 
@@ -57,10 +61,14 @@ async def ask(
 ) -> ApprovalDecision:
     """The port's decision; no port, an exception and anything but a decision deny."""
     if port is None:
-        return ApprovalDecision.deny(reason=f"{reason}, and there is nobody to ask")
+        return ApprovalDecision.unanswered(f"{reason}, and there is nobody to ask")
     kept_in = getattr(port, "store", None)
     runtime = call.runtime
     call.records = kept_in if kept_in is not runtime.store else None
+    # A port that keeps its records in the same store looks there itself.
+    refused = None if kept_in is runtime.store else await _refused_before(call)
+    if refused is not None:
+        return refused
     labels = await taint.labels(call)
     request = request_of(call, reason, taint=labels, edits_allowed=edits_allowed)
     ids = (call.spec.name, call.ctx.call_id, call.run_id, call.call_key)
@@ -71,7 +79,27 @@ async def ask(
     if runtime.events.subscribers:
         said = (decision.verdict, decision.reviewer, decision.record_id)
         runtime.events.emit(ApprovalDecided(*ids, *said))
+    if decision.verdict == "denied" and decision.lapsed is None and decision.record_id is None:
+        await _note(call, request, decision)
     return decision
+
+
+async def _refused_before(call: Call) -> ApprovalDecision | None:
+    """The refusal of this tool with these arguments that sticks in the run."""
+    if not call.run_is_known:
+        return None
+    if call.denial is UNREAD:
+        same = call.refusable()
+        call.denial = await call.runtime.store.read(lambda tx: approvals.denied_before(tx, *same))
+    return None if call.denial is None else decision_of(call.denial)
+
+
+async def _note(call: Call, request: ApprovalRequest, decision: ApprovalDecision) -> None:
+    """Keep a denial whose port keeps none; a store that cannot write changes no answer."""
+    if call.run_is_known:
+        id = new_secret_id("apr")
+        with suppress(StoreError):
+            await call.runtime.store.write(lambda tx: denials.note(tx, request, decision, id))
 
 
 async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool = True) -> None:
@@ -98,8 +126,9 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
         "digest": call.digest,
         "asked": asked_digest,
     }
-    call.accepted |= earlier
-    call.doubts |= unclear(call.earlier)
+    if earlier:
+        call.accepted |= earlier
+        call.doubts |= unclear(call.earlier)
     if decision.record_id is not None:
         call.take = Take(
             record_id=decision.record_id,

@@ -67,8 +67,8 @@ async def _answer_of(port: ApprovalPort, request: ApprovalRequest) -> ApprovalDe
     try:
         decision: object = await port.request(request)
     except Exception as exc:
-        return ApprovalDecision.deny(reason=f"the approval port failed ({type(exc).__name__})")
+        return ApprovalDecision.unanswered(f"the approval port failed ({type(exc).__name__})")
     if not isinstance(decision, ApprovalDecision):
         kind = type(decision).__name__
-        return ApprovalDecision.deny(reason=f"the approval port gave {kind}, not a decision")
+        return ApprovalDecision.unanswered(f"the approval port gave {kind}, not a decision")
     return decision

@@ -33,16 +33,16 @@ class CallbackApproval:
         try:
             answer = await (asking if self._timeout is None else within(self._timeout, asking))
         except TimeoutError:
-            return ApprovalDecision.deny(reason="the reviewer did not answer in time")
+            return ApprovalDecision.unanswered("the reviewer did not answer in time")
         except Exception as exc:
-            return ApprovalDecision.deny(reason=f"the reviewer failed ({type(exc).__name__})")
+            return ApprovalDecision.unanswered(f"the reviewer failed ({type(exc).__name__})")
         if isinstance(answer, ApprovalDecision):
             return stamped(answer, request)
         if answer is True:
             return stamped(ApprovalDecision.approve(), request)
-        return ApprovalDecision.deny(
-            reason=None if answer is False else "the answer is no decision"
-        )
+        if answer is False:
+            return ApprovalDecision.deny()
+        return ApprovalDecision.unanswered("the answer is no decision")
 
     async def _answer(self, request: ApprovalRequest) -> object:
         if inspect.iscoroutinefunction(self._reviewer):

@@ -114,7 +114,7 @@ def _unsigned(signers: Signers, row: Row, request: ApprovalRequest) -> str | Non
 def decision_of(row: Row | Refusal) -> ApprovalDecision:
     """What a record, or the refusal to file one, says."""
     if isinstance(row, Refusal):
-        return ApprovalDecision.deny(reason=row.reason)
+        return ApprovalDecision.unanswered(row.reason)
     known = {"reviewer": row["reviewer"], "reason": row["reason"], "record_id": row["id"]}
     if row["state"] == "denied":
         return ApprovalDecision.deny(**known)

@@ -45,8 +45,8 @@ class QuorumApproval(DeferredApproval):
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
         """Approved when `n` reviewers agree on the same arguments."""
         if request.requester is None and request.principal is None:
-            return ApprovalDecision.deny(
-                reason="a quorum needs to know whose run this is, and nobody is named"
+            return ApprovalDecision.unanswered(
+                "a quorum needs to know whose run this is, and nobody is named"
             )
         if self._reviewers is None:
             return await super().request(request)
@@ -58,7 +58,8 @@ class QuorumApproval(DeferredApproval):
     ) -> ApprovalDecision:
         for answer in answers:
             if not answer.approved:
-                return ApprovalDecision.deny(reviewer=answer.reviewer, reason=answer.reason)
+                denied = ApprovalDecision.deny(reviewer=answer.reviewer, reason=answer.reason)
+                return dataclasses.replace(denied, lapsed=answer.lapsed)
         if any(answer.arguments is not None for answer in answers):
             return ApprovalDecision.deny(
                 reason="an edit voids the votes on the call as it was asked"

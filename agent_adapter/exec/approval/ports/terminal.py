@@ -32,7 +32,7 @@ class TerminalApproval:
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
         """The decision of the person at the terminal."""
         if self._ask is None and not sys.stdin.isatty():
-            return ApprovalDecision.deny(reason="there is no terminal to ask at")
+            return ApprovalDecision.unanswered("there is no terminal to ask at")
         answer = await reviewers.run(lambda: self._put(request))
         reviewer = self._reviewer or getpass.getuser()
         if answer.strip().lower() in ("y", "yes"):
