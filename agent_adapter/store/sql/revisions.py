@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-REVISIONS: tuple[str, ...] = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
+REVISIONS: tuple[str, ...] = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 """Known revisions; a file with another one is newer than this library."""
 
 HEAD = REVISIONS[-1]
 """What a store is brought to when it is opened."""
 
-_NAMES_ROWS = "0007"
+_NAMES_ROWS = "0008"
 
 
 def names_rows(revision: str) -> bool:

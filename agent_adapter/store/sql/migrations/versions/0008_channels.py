@@ -1,6 +1,6 @@
 """Channels are in the chains; what is left of one whose transcript was removed.
 
-Revision 0007.
+Revision 0008.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0007"
-down_revision = "0006"
+revision = "0008"
+down_revision = "0007"
 branch_labels = None
 depends_on = None
 
