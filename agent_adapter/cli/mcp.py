@@ -18,7 +18,7 @@ import typer
 
 from agent_adapter.cli.exit_codes import OK, PENDING, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, StoreUrl, with_store
-from agent_adapter.cli.output import console, plain, print_json, table
+from agent_adapter.cli.output import plain, print_line, print_list
 from agent_adapter.cli.target import Target, load_registry
 
 if TYPE_CHECKING:
@@ -118,20 +118,18 @@ def import_(
     states = dict.fromkeys(review.accepted, "accepted")
     states |= dict.fromkeys(review.pinned, "pinned now")
     states |= dict.fromkeys(review.waiting, "waits for a person")
-    if as_json:
-        print_json(
-            [
-                {"server": name, "tool": each.name, "state": states[each.name]} | each.as_json()
-                for each in definitions
-            ]
-        )
-    else:
-        rows = [
-            (each.name, states[each.name], each.hash[:16], each.description) for each in definitions
-        ]
-        console().print(table(("tool", "state", "hash", "description"), rows))
-        if review.waiting:
-            print(f"review and accept the changes: agent-adapter mcp accept {plain(name)}")
+    print_list(
+        [
+            {"server": name, "tool": each.name, "state": states[each.name]} | each.as_json()
+            for each in definitions
+        ],
+        ("tool", "state", "hash", "description"),
+        ((each.name, states[each.name], each.hash[:16], each.description) for each in definitions),
+        empty="the server has no tools",
+        as_json=as_json,
+    )
+    if review.waiting and not as_json:
+        print(f"review and accept the changes: agent-adapter mcp accept {plain(name)}")
     return PENDING if review.waiting else OK
 
 
@@ -174,10 +172,8 @@ def accept(
         if not _agreed(pin.server, pin.tool, offered["hash"], stated):
             continue
         held.accept(pin.server, pin.tool, offered["hash"])
-        if as_json:
-            print_json({"server": pin.server, "tool": pin.tool, "hash": offered["hash"]})
-        else:
-            print(f"accepted {plain(pin.server)}/{plain(pin.tool)}")
+        accepted = {"server": pin.server, "tool": pin.tool, "hash": offered["hash"]}
+        print_line(accepted, f"accepted {pin.server}/{pin.tool}", as_json)
     return PENDING if held.waiting(server) else OK
 
 

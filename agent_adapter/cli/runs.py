@@ -258,11 +258,9 @@ def _value(kept: bytes | None) -> Any:
     """Stored JSON as a value, other text as text; `None` if it was erased."""
     if kept is None:
         return None
-    text = kept.decode("utf-8", "replace")
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
+    from agent_adapter.core.json_values import json_or_text
+
+    return json_or_text(kept.decode("utf-8", "replace"))
 
 
 def _print_call(call: dict[str, Any]) -> None:

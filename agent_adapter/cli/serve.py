@@ -19,6 +19,7 @@ from agent_adapter.cli.exit_codes import OK, USAGE, CommandError
 from agent_adapter.cli.options import StoreUrl, with_store
 from agent_adapter.cli.output import plain
 from agent_adapter.cli.target import load_registry
+from agent_adapter.core.hosts import is_loopback
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -223,21 +224,12 @@ async def _check_sign_in(store: Store, host: str, proxy: Any) -> None:
     if standing or proxy is not None:
         return
     make = "agent-adapter tokens create NAME --role approver --store " + shlex.quote(store.url)
-    if not _is_loopback(host):
+    if not is_loopback(host):
         raise CommandError(
             f"{host} is reachable from other machines and nobody can sign in: create a token"
             f" ({make}), or give a --trusted-proxy"
         )
     print(plain(f"agent-adapter: nobody can sign in yet; create a token: {make}"), file=sys.stderr)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _say_where(url: str) -> None:

@@ -171,6 +171,8 @@ def _first(spec: ToolSpec) -> str:
 
 
 def _arguments(pairs: list[str], whole: str | None) -> dict[str, Any]:
+    from agent_adapter.core.json_values import json_or_text
+
     arguments = {} if whole is None else parse_object(whole, "--args")
     for pair in pairs:
         key, sign, text = pair.partition("=")
@@ -180,10 +182,7 @@ def _arguments(pairs: list[str], whole: str | None) -> dict[str, Any]:
             )
         if key in arguments:
             raise CommandError(f"the argument {key!r} is given twice: omit one", code=USAGE)
-        try:
-            arguments[key] = json.loads(text)
-        except json.JSONDecodeError:
-            arguments[key] = text
+        arguments[key] = json_or_text(text)
     return arguments
 
 

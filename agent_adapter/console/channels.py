@@ -17,7 +17,6 @@ from agent_adapter.console.authentication import Person
 from agent_adapter.console.graph_svg import graph_svg
 from agent_adapter.console.pages import Console, Form, action, page, see_other
 from agent_adapter.console.parameters import EntryNumber, Parameters, read_query
-from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.flow.graph import TransitionGraph
 from agent_adapter.flow.picture import Picture, picture_of
@@ -170,16 +169,12 @@ async def channel_lines(console: Console, states: ChannelStates, limit: int) -> 
 
 async def channel_report(console: Console, channel_id: str) -> ChannelReport:
     """A channel without its log; `Problem` 404 if it does not exist."""
-    tenant = console.settings.tenant
 
-    def op(tx: Transaction) -> ChannelReport | None:
+    def op(tx: Transaction, tenant: str) -> ChannelReport | None:
         row = queries.channel_row(tx, channel_id, tenant)
         return None if row is None else report_of(tx, channel_id)
 
-    found = await console.store.read(op)
-    if found is None:
-        raise Problem(404, "not-found", f"no channel {channel_id}")
-    return found
+    return await console.find(op, f"channel {channel_id}")
 
 
 async def log_page(

@@ -57,9 +57,9 @@ async def _inbox(console: Console, request: Request, person: Person) -> Response
 async def _channel(console: Console, request: Request, person: Person) -> Response:
     """`change` events: `{"entries": n, "state": …, "expected": …, "turn": …}`."""
     channel_id = request.path_params["id"]
-    row = await console.store.read(lambda tx: channel_row(tx, channel_id))
-    if (row["tenant"] or "") != console.settings.tenant:
-        raise Problem(404, "not-found", f"no channel {channel_id}")
+    await console.find(
+        lambda tx, tenant: queries.channel_row(tx, channel_id, tenant), f"channel {channel_id}"
+    )
 
     async def events() -> AsyncIterator[dict[str, str]]:
         sent: tuple[Any, ...] = ()

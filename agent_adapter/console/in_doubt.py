@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from starlette.requests import Request
@@ -13,6 +12,7 @@ from agent_adapter.console import actions
 from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, Form, action, page, see_other
 from agent_adapter.console.problems import Problem
+from agent_adapter.core.json_values import json_or_text
 from agent_adapter.store import doubt, ledger
 from agent_adapter.store.base import Row, Transaction
 
@@ -49,20 +49,10 @@ async def _resolve(console: Console, request: Request, person: Person, form: For
         person,
         request.path_params["key"],
         happened=answer == "done",
-        result=_value(text),
+        result=json_or_text(text) if text else None,
         reason=form["reason"].strip(),
     )
     return see_other("/in-doubt")
-
-
-def _value(text: str) -> Any:
-    """`text` as JSON if it is JSON, else as text."""
-    if not text:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _with_arguments(tx: Transaction, row: Row) -> dict[str, Any]:

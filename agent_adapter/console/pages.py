@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import jinja2
@@ -20,6 +20,9 @@ from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import Settings
 from agent_adapter.core.errors import AgentAdapterError, NotFoundError
 from agent_adapter.exec.approval.request import visible
+from agent_adapter.store.base import Transaction
+
+T = TypeVar("T")
 
 Form = dict[str, str]
 
@@ -36,6 +39,14 @@ class Console:
         self.store = settings.store
         self.authenticator = ConsoleAuthenticator(settings)
         self._templates = _environment()
+
+    async def find(self, op: Callable[[Transaction, str], T | None], what: str) -> T:
+        """What `op` finds for the console's tenant; `Problem` 404 for nothing, naming `what`."""
+        tenant = self.settings.tenant
+        found = await self.store.read(lambda tx: op(tx, tenant))
+        if found is None:
+            raise Problem(404, "not-found", f"no {what}")
+        return found
 
     def render(
         self, request: Request, template: str, *, status: int = 200, **values: Any

@@ -144,11 +144,9 @@ async def run_page(
 
 async def run_line(console: Console, run_id: str) -> queries.RunLine:
     """One run; `Problem` 404 if it does not exist."""
-    tenant = console.settings.tenant
-    line = await console.store.read(lambda tx: queries.run_line(tx, run_id, tenant))
-    if line is None:
-        raise Problem(404, "not-found", f"no run {run_id}")
-    return line
+    return await console.find(
+        lambda tx, tenant: queries.run_line(tx, run_id, tenant), f"run {run_id}"
+    )
 
 
 async def steps(
@@ -167,11 +165,9 @@ async def steps(
 
 async def call_report(console: Console, call_key: str) -> queries.CallReport:
     """One call with its ledger entries; `Problem` 404 if it does not exist."""
-    tenant = console.settings.tenant
-    report = await console.store.read(lambda tx: queries.call_report(tx, call_key, tenant))
-    if report is None:
-        raise Problem(404, "not-found", f"no call {call_key}")
-    return report
+    return await console.find(
+        lambda tx, tenant: queries.call_report(tx, call_key, tenant), f"call {call_key}"
+    )
 
 
 async def _report(console: Console, run_id: str) -> ledger.Report:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import enum
+import json
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +16,14 @@ SecretWriter = Callable[["SecretStr | SecretBytes | Secret[Any]"], Any]
 """Replaces a Pydantic secret."""
 
 _JSON = (str, int, float, bool, type(None))
+
+
+def json_or_text(text: str) -> Any:
+    """The value of JSON text; other text unchanged."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def needs_rewriting(value: Any) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, ClassVar, Self
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from agent_adapter.core.errors import ProtocolError
 
@@ -34,6 +34,12 @@ class Record:
         except ValidationError as exc:
             raise ProtocolError(f"not a {cls.__name__}: {problems(exc, cls.__name__)}") from None
         return read
+
+
+class StrictModel(BaseModel):
+    """Base of models of foreign JSON objects: unknown fields are refused, nothing is converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def problems(error: ValidationError, whole: str) -> str:

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from pydantic import ConfigDict, StrictInt, ValidationError
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.core.records import Record
-from agent_adapter.flow.wire import WireObject, json_copy, wire_problems
+from agent_adapter.core.records import Record, StrictModel
+from agent_adapter.flow.wire import json_copy, wire_problems
 
 EV_TEXT = "ag2.msg.text"
 EV_PACKET = "ag2.packet"
@@ -109,12 +109,12 @@ def visible_to(envelope: Envelope, participant_id: str) -> bool:
     return audience is None or participant_id == envelope.sender_id or participant_id in audience
 
 
-class _Updates(WireObject):
+class _Updates(StrictModel):
     set: dict[str, Any] | None = None
     delete: list[str] | None = None
 
 
-class _Routing(WireObject):
+class _Routing(StrictModel):
     # Further fields are allowed: AG2 writes some of its own.
     model_config = ConfigDict(extra="ignore")
 
@@ -125,7 +125,7 @@ class _Routing(WireObject):
     summary: str | None = None
 
 
-class _Packet(WireObject):
+class _Packet(StrictModel):
     model_config = ConfigDict(extra="ignore")
 
     context_updates: _Updates | None = None
@@ -133,7 +133,7 @@ class _Packet(WireObject):
     body: str | None = None
 
 
-_EVENT_DATA: dict[str, type[WireObject]] = {EV_CONTEXT_SET: _Updates, EV_PACKET: _Packet}
+_EVENT_DATA: dict[str, type[StrictModel]] = {EV_CONTEXT_SET: _Updates, EV_PACKET: _Packet}
 
 
 def envelope_problems(envelope: Envelope) -> list[str]:

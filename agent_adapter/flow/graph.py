@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from agent_adapter.core.errors import WorkflowGraphError
+from agent_adapter.core.records import StrictModel
 from agent_adapter.flow.conditions import (
     AllOf,
     Always,
@@ -45,7 +46,7 @@ from agent_adapter.flow.targets import (
     checked_text,
 )
 from agent_adapter.flow.transitions import Transition, checked_max_turns, in_order
-from agent_adapter.flow.wire import WireObject, read_graph_object
+from agent_adapter.flow.wire import read_graph_object
 
 __all__ = [
     "AgentTarget",
@@ -74,7 +75,7 @@ __all__ = [
 ]
 
 
-class _GraphObject(WireObject):
+class _GraphObject(StrictModel):
     # Any: `TransitionGraph` and the registry check these themselves.
     initial_speaker: Any
     transitions: Annotated[list[Any], Field(strict=False)] | None = None  # or a tuple
@@ -82,7 +83,7 @@ class _GraphObject(WireObject):
     max_turns: Any = None
 
 
-class _TransitionObject(WireObject):
+class _TransitionObject(StrictModel):
     when: Any
     then: Any
     priority: Any = 0

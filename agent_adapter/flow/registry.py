@@ -8,9 +8,10 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, ClassVar, TypeVar
 
 from agent_adapter.core.errors import WorkflowGraphError
+from agent_adapter.core.records import StrictModel
 from agent_adapter.flow.conditions import BUILTIN_CONDITIONS, TransitionCondition
 from agent_adapter.flow.targets import BUILTIN_TARGETS, TerminateTarget, TransitionTarget
-from agent_adapter.flow.wire import WireObject, json_copy, read_graph_object
+from agent_adapter.flow.wire import json_copy, read_graph_object
 
 _DEEPEST = 32
 
@@ -18,7 +19,7 @@ T = TypeVar("T", bound=TransitionTarget)
 C = TypeVar("C", bound=TransitionCondition)
 
 
-class _PartObject(WireObject):
+class _PartObject(StrictModel):
     name: str
     args: dict[str, Any] | None = None
 

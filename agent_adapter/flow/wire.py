@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from agent_adapter.core.errors import AgentAdapterError, WorkflowGraphError
+from agent_adapter.core.records import StrictModel
 
 _DEEPEST = 100
 
@@ -20,13 +21,7 @@ _EXPECTED = {
 }
 
 
-class WireObject(BaseModel):
-    """Base of models of foreign JSON objects: unknown fields are refused, nothing is converted."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-M = TypeVar("M", bound=WireObject)
+M = TypeVar("M", bound=StrictModel)
 
 
 def read_graph_object(model: type[M], data: Any, whole: str, hint: str = "") -> M:

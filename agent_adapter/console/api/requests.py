@@ -7,23 +7,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from agent_adapter.console.actions import MAX_BULK, Verdict
 from agent_adapter.console.approvals import ApprovalState
 from agent_adapter.console.channels import ChannelStates
 from agent_adapter.console.parameters import Count, EntryNumber, Parameters, Start
 from agent_adapter.console.runs import Ending
+from agent_adapter.core.records import StrictModel
 
 _Id = Annotated[str, Field(min_length=1, max_length=200)]
 _Reason = Annotated[str | None, Field(max_length=10_000)]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Decision(_Body):
+class Decision(StrictModel):
     """A decision on one approval; `digest` and `version` are those of the record as it was read."""
 
     digest: _Id
@@ -34,13 +31,13 @@ class Decision(_Body):
     ] = None
 
 
-class Withdrawal(_Body):
+class Withdrawal(StrictModel):
     """Why a record is withdrawn."""
 
     reason: Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
-class SeenRecord(_Body):
+class SeenRecord(StrictModel):
     """One record of a bulk decision, as it was read."""
 
     id: _Id
@@ -48,7 +45,7 @@ class SeenRecord(_Body):
     version: _Id
 
 
-class BulkDecision(_Body):
+class BulkDecision(StrictModel):
     """One decision on several requests for the same tool with the same arguments."""
 
     records: Annotated[list[SeenRecord], Field(min_length=1, max_length=MAX_BULK)]
@@ -56,7 +53,7 @@ class BulkDecision(_Body):
     reason: _Reason = None
 
 
-class Resolution(_Body):
+class Resolution(StrictModel):
     """Whether a write with unknown outcome happened, and how the person knows."""
 
     happened: bool
@@ -64,7 +61,7 @@ class Resolution(_Body):
     result: Annotated[Any, Field(description="The call's result; only if it happened.")] = None
 
 
-class Speech(_Body):
+class Speech(StrictModel):
     """A message from a person of the channel; two requests with the same `key` send it once."""
 
     sender: _Id
@@ -72,7 +69,7 @@ class Speech(_Body):
     key: Annotated[str, Field(max_length=200)] = ""
 
 
-class ForkRequest(_Body):
+class ForkRequest(StrictModel):
     """`at` is the id of the last envelope in the new channel's log."""
 
     at: _Id

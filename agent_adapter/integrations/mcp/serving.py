@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
-import ipaddress
 import socket
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import IntegrationError
+from agent_adapter.core.hosts import is_loopback
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -53,16 +53,6 @@ class StaticTokens:
 
 def _hashed(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def mcp_http_app(

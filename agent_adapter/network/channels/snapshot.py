@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -19,33 +19,21 @@ from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMeta
 from agent_adapter.store.base import Row, Transaction
 
 
+@dataclass(slots=True, eq=False)
 class ChannelSnapshot:
     """One channel in memory; valid while its row has this `revision`.
 
     `folded` is the folded state as text, kept so that an unchanged state is not encoded again.
     """
 
-    __slots__ = ("adapter", "deadlines", "folded", "metadata", "names", "revision", "seq", "state")
-
-    def __init__(
-        self,
-        revision: int,
-        seq: int,
-        metadata: ChannelMetadata,
-        state: Any,
-        adapter: ChannelAdapter,
-        names: Mapping[str, str],
-        folded: str,
-        deadlines: tuple[Deadline, ...],
-    ) -> None:
-        self.revision = revision
-        self.seq = seq
-        self.metadata = metadata
-        self.state = state
-        self.adapter = adapter
-        self.names = names
-        self.folded = folded
-        self.deadlines = deadlines
+    revision: int
+    seq: int
+    metadata: ChannelMetadata
+    state: Any
+    adapter: ChannelAdapter
+    names: Mapping[str, str]
+    folded: str
+    deadlines: tuple[Deadline, ...]
 
     def after(
         self, revision: int, seq: int, metadata: ChannelMetadata, state: Any, folded: str

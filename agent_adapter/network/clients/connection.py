@@ -109,38 +109,33 @@ class HubConnection:
         limit: int = 50,
     ) -> list[Passport]:
         """Participants: those with a capability, of a kind, or whose words match `query`."""
-        hub = await self.hub_like()
-        return await hub.list_agents(capability=capability, query=query, kind=kind, limit=limit)
+        return await (await self.hub_like()).list_agents(
+            capability=capability, query=query, kind=kind, limit=limit
+        )
 
     async def get_resume(self, agent_id: str) -> Resume:
         """What a participant can do."""
-        hub = await self.hub_like()
-        return await hub.get_resume(agent_id)
+        return await (await self.hub_like()).get_resume(agent_id)
 
     async def get_rule(self, agent_id: str) -> Rule:
         """What a participant may do."""
-        hub = await self.hub_like()
-        return await hub.get_rule(agent_id)
+        return await (await self.hub_like()).get_rule(agent_id)
 
     async def get_skill(self, agent_id: str) -> str | None:
         """The page that a participant has published about itself."""
-        hub = await self.hub_like()
-        return await hub.get_skill(agent_id)
+        return await (await self.hub_like()).get_skill(agent_id)
 
     async def set_resume(self, agent_id: str, resume: Resume) -> None:
         """Replace what a participant says it can do."""
-        hub = await self.hub_like()
-        await hub.set_resume(agent_id, resume)
+        await (await self.hub_like()).set_resume(agent_id, resume)
 
     async def set_rule(self, agent_id: str, rule: Rule) -> None:
         """Replace what a participant may do."""
-        hub = await self.hub_like()
-        await hub.set_rule(agent_id, rule)
+        await (await self.hub_like()).set_rule(agent_id, rule)
 
     async def set_skill(self, agent_id: str, skill_md: str | None) -> None:
         """Replace the page that a participant has published about itself."""
-        hub = await self.hub_like()
-        await hub.set_skill(agent_id, skill_md)
+        await (await self.hub_like()).set_skill(agent_id, skill_md)
 
     # --- channels -----------------------------------------------------------------------------
 
@@ -189,8 +184,7 @@ class HubConnection:
 
     async def adapter_state(self, channel_id: str) -> Any:
         """The folded state of a channel, as a copy."""
-        hub = await self.hub_like()
-        return await hub.adapter_state(channel_id)
+        return await (await self.hub_like()).adapter_state(channel_id)
 
     async def pending_turns_for(self, agent_id: str) -> list[PendingTurn]:
         """Turns of a participant that have not ended."""

@@ -1,4 +1,4 @@
-"""What another process asks the hub of a store to do: queued as rows, done in order.
+"""Commands of other processes to the hub of a store: queued as rows, run in order.
 
     commands.queue(tx, "speak", {"channel_id": …, "sender": "ana", "text": "…"}, by="ana")
 
@@ -14,10 +14,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from agent_adapter.core.errors import NetworkError, ProtocolError
+from agent_adapter.core.records import StrictModel, problems
 from agent_adapter.exec.ids import new_id
 from agent_adapter.flow.envelope import (
     EV_CHANNEL_INVITE_ACK,
@@ -30,9 +33,6 @@ from agent_adapter.network.hub.identities import Identities
 from agent_adapter.store.base import Row, Transaction
 
 _AT_ONCE = 50
-
-Handler = Callable[["Channels", "Identities", dict[str, Any], Row], Awaitable[dict[str, Any]]]
-"""Runs a command: its payload and row to its result."""
 
 
 def queue(tx: Transaction, kind: str, payload: Mapping[str, Any], by: str = "") -> str:
@@ -51,7 +51,7 @@ def queued(tx: Transaction) -> list[Row]:
 
 
 def settle(tx: Transaction, id: str, state: str, result: Mapping[str, Any]) -> None:
-    """Note what came of a command: `done` or `refused`."""
+    """Record the end of a command: `done` or `refused`, and its result."""
     values = {"state": state, "result": json.dumps(dict(result))}
     tx.update("commands", {"id": id, "state": "queued"}, values)
 
@@ -66,79 +66,112 @@ def result(tx: Transaction, id: str) -> dict[str, Any] | None:
 
 async def run(channels: Channels, identities: Identities, row: Row) -> tuple[str, dict[str, Any]]:
     """Do what the command asks: its end state and result."""
-    payload = json.loads(row["payload"])
-    work = KINDS.get(row["kind"])
-    if work is None:
-        return "refused", {"error": f"this hub knows no command {row['kind']!r}"}
+    kind = row["kind"]
+    command = KINDS.get(kind)
+    if command is None:
+        return "refused", {"error": f"this hub knows no command {kind!r}"}
     try:
-        return "done", await work(channels, identities, payload, row)
-    except (NetworkError, KeyError, ValueError) as exc:
-        missing = f"the payload lacks {exc}" if isinstance(exc, KeyError) else str(exc)
-        return "refused", {"error": missing, "kind": getattr(exc, "kind", "protocol-error")}
+        asked = command.model_validate(json.loads(row["payload"]))
+        return "done", await asked.run(channels, identities, row["id"])
+    except ValidationError as exc:
+        error = f"{kind}: {problems(exc, 'payload')}"
+        return "refused", {"error": error, "kind": ProtocolError.kind}
+    except (NetworkError, ValueError) as exc:
+        return "refused", {"error": str(exc), "kind": getattr(exc, "kind", ProtocolError.kind)}
 
 
-async def _speak(
-    channels: Channels, identities: Identities, payload: dict[str, Any], row: Row
-) -> dict[str, Any]:
-    sender = (await identities.get_agent(payload["sender"])).agent_id or ""
-    data = payload.get("event_data")
-    sent = await channels.post_envelope(
-        Envelope(
-            payload["channel_id"],
-            sender,
-            None,
-            payload.get("event_type", EV_TEXT),
-            {"text": payload["text"]} if data is None else data,
-            # A hub that dies between the acceptance and this row's end does it again: once.
-            idempotency_key=payload.get("key") or row["id"],
+class Command(StrictModel):
+    """What can be asked of a channel; the fields are the payload."""
+
+    channel_id: str
+
+    async def run(self, channels: Channels, identities: Identities, id: str) -> dict[str, Any]:
+        """Do it; returns the result of the command with this `id`."""
+        raise NotImplementedError
+
+
+class Speak(Command):
+    """Send a text, or an event of another type with its data."""
+
+    sender: str
+    text: str | None = None
+    event_type: str = EV_TEXT
+    event_data: dict[str, Any] | None = None
+    key: str | None = None
+
+    async def run(self, channels: Channels, identities: Identities, id: str) -> dict[str, Any]:
+        """Post the envelope once, also if this hub dies before the command's end is recorded."""
+        if self.text is None and self.event_data is None:
+            raise ProtocolError("speak: the payload has neither text nor event_data")
+        sender = (await identities.get_agent(self.sender)).agent_id or ""
+        sent = await channels.post_envelope(
+            Envelope(
+                self.channel_id,
+                sender,
+                None,
+                self.event_type,
+                {"text": self.text} if self.event_data is None else self.event_data,
+                # Without a key, the command's id: the next hub repeats an unsettled command.
+                idempotency_key=self.key or id,
+            )
         )
-    )
-    return {"envelope_id": sent}
+        return {"envelope_id": sent}
 
 
-async def _close(
-    channels: Channels, identities: Identities, payload: dict[str, Any], row: Row
-) -> dict[str, Any]:
-    metadata = await channels.close_channel(payload["channel_id"], payload.get("reason", ""))
-    return {"state_of_channel": metadata.state.value, "reason": metadata.close_reason}
+class Close(Command):
+    """Close a channel."""
+
+    reason: str = ""
+
+    async def run(self, channels: Channels, identities: Identities, id: str) -> dict[str, Any]:
+        """Close it; one that has ended stays as it is."""
+        metadata = await channels.close_channel(self.channel_id, self.reason)
+        return {"state_of_channel": metadata.state.value, "reason": metadata.close_reason}
 
 
-async def _fork(
-    channels: Channels, identities: Identities, payload: dict[str, Any], row: Row
-) -> dict[str, Any]:
-    channel_id, at = payload["channel_id"], payload["at"]
-    made = await channels.fork(channel_id, at=at, new_channel_id=_fork_id(row))
-    writes = await channels.writes_after(channel_id, at)
-    return {"channel_id": made, "writes": writes}
+class Fork(Command):
+    """Copy a channel up to an envelope."""
+
+    at: str
+
+    async def run(self, channels: Channels, identities: Identities, id: str) -> dict[str, Any]:
+        """Fork it under an id made of the command's: a repeated command finds the same fork."""
+        new = "chn_" + id.removeprefix("cmd_")
+        made = await channels.fork(self.channel_id, at=self.at, new_channel_id=new)
+        return {
+            "channel_id": made,
+            "writes": await channels.writes_after(self.channel_id, self.at),
+        }
 
 
-async def _resume(
-    channels: Channels, identities: Identities, payload: dict[str, Any], row: Row
-) -> dict[str, Any]:
-    metadata = await channels.resume_channel(payload["channel_id"])
-    return {"state_of_channel": metadata.state.value}
+class Resume(Command):
+    """Continue a paused fork."""
+
+    async def run(self, channels: Channels, identities: Identities, id: str) -> dict[str, Any]:
+        """Continue it with the turn at which it stopped."""
+        metadata = await channels.resume_channel(self.channel_id)
+        return {"state_of_channel": metadata.state.value}
 
 
-async def _ack(
-    channels: Channels, identities: Identities, payload: dict[str, Any], row: Row
-) -> dict[str, Any]:
-    sender = (await identities.get_agent(payload["sender"])).agent_id or ""
-    agrees = payload.get("agree", True)
-    event = EV_CHANNEL_INVITE_ACK if agrees else EV_CHANNEL_INVITE_REJECT
-    await channels.post_envelope(Envelope(payload["channel_id"], sender, None, event, {}))
-    return {"answer": "acked" if agrees else "rejected"}
+class Ack(Command):
+    """Answer an invitation."""
+
+    sender: str
+    agree: bool = True
+
+    async def run(self, channels: Channels, identities: Identities, id: str) -> dict[str, Any]:
+        """Accept or decline as the sender."""
+        sender = (await identities.get_agent(self.sender)).agent_id or ""
+        event = EV_CHANNEL_INVITE_ACK if self.agree else EV_CHANNEL_INVITE_REJECT
+        await channels.post_envelope(Envelope(self.channel_id, sender, None, event, {}))
+        return {"answer": "acked" if self.agree else "rejected"}
 
 
-def _fork_id(row: Row) -> str:
-    command: str = row["id"]
-    return "chn_" + command.removeprefix("cmd_")
-
-
-KINDS: dict[str, Handler] = {
-    "speak": _speak,
-    "close": _close,
-    "fork": _fork,
-    "resume": _resume,
-    "ack": _ack,
+KINDS: dict[str, type[Command]] = {
+    "speak": Speak,
+    "close": Close,
+    "fork": Fork,
+    "resume": Resume,
+    "ack": Ack,
 }
-"""What can be asked."""
+"""The commands by their kind."""

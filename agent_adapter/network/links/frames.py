@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.core.records import problems
+from agent_adapter.core.records import StrictModel, problems
 
 VERSION = 1
 """The version of the protocol; both ends must use the same."""
@@ -23,8 +23,8 @@ _LONGEST = 64 * 1024 * 1024
 _Name = Annotated[str, Field(max_length=1000)]
 
 
-class _Frame(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+class _Frame(StrictModel):
+    model_config = ConfigDict(frozen=True)
 
 
 class Hello(_Frame):

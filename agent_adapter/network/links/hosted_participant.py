@@ -141,9 +141,7 @@ class HostedParticipant:
         return None
 
     async def _run(self, data: Mapping[str, Any]) -> None:
-        channel = data["metadata"]["manifest"]
-        adapter = self._hub.adapters.get(channel["type"], channel["version"])
-        started = started_from_wire(data, adapter)
+        started = started_from_wire(data, self._hub.adapters)
         run_turn = None if self.receiver is None else self.receiver.run_turn
         if run_turn is None:
             await self._hub.release_turn(started.ref)

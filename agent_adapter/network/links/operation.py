@@ -11,7 +11,6 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 from pydantic import (
     BaseModel,
-    ConfigDict,
     PlainValidator,
     TypeAdapter,
     ValidationError,
@@ -19,18 +18,13 @@ from pydantic import (
 )
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.core.records import problems
+from agent_adapter.core.records import StrictModel, problems
 from agent_adapter.network.links.access import Access
 from agent_adapter.network.turns.turn_types import TurnRef
 
 _DECLARED = "__operation__"
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class _Parameters(BaseModel):
-    # Strict: JSON has the type that it should have, or the request is refused.
-    model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class HubOperation:
@@ -71,7 +65,7 @@ class HubOperation:
             )
             for item in self._parameters
         }
-        return create_model(self.name, __base__=_Parameters, **fields)
+        return create_model(self.name, __base__=StrictModel, **fields)
 
     @cached_property
     def result(self) -> TypeAdapter[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import ssl
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from agent_adapter.core.errors import AuthError, NetworkError, ProtocolError
 from agent_adapter.core.extras import check_installed
+from agent_adapter.core.hosts import is_loopback
 from agent_adapter.network.auth import Anybody, Authenticator
 from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.links.frames import (
@@ -62,7 +62,7 @@ def serve(
         AuthError: no authenticator, and the host is not this machine.
         MissingDependency: the package `websockets` is missing.
     """
-    if authenticator is None and not _is_loopback(host):
+    if authenticator is None and not is_loopback(host):
         raise AuthError(
             f"serving on {host!r} without an authenticator would let anybody join as anybody; "
             "pass authenticator=TokenAuth({token: [names]}), or serve on 127.0.0.1"
@@ -124,7 +124,7 @@ class WebSocketServer:
         from websockets.asyncio.server import serve as listen
         from websockets.typing import Origin
 
-        if self._ssl is None and not _is_loopback(self._host):
+        if self._ssl is None and not is_loopback(self._host):
             _log.warning(
                 "the hub listens on %s without TLS: tokens and messages can be read on the way, "
                 "unless something in front of it encrypts them",
@@ -206,12 +206,3 @@ async def _refuse(connection: Any, error: ProtocolError) -> None:
         for text in encode_frame(Response(id=0, error=error.kind, message=str(error))):
             await connection.send(text)
         await connection.close(1002, error.kind)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

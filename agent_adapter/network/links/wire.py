@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agent_adapter.core import errors
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, ProtocolError
+from agent_adapter.core.records import Record
 from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.turns.turn_types import StagedChange, StartedTurn, TurnRef
@@ -27,44 +30,58 @@ def hidden(channel_id: str) -> Envelope:
     return Envelope(channel_id, "", [], HIDDEN, {})
 
 
+@dataclass(frozen=True, slots=True)
+class TurnRecord(Record):
+    """A started turn as JSON, without the owner's id, which stays in the hub."""
+
+    turn_id: str
+    attempt: int
+    agent_id: str
+    n: int
+    trigger: Envelope | None
+    metadata: ChannelMetadata
+    state: dict[str, Any]
+    seq: int
+    spoken: int
+    staged: list[StagedChange]
+
+
 def started_to_wire(started: StartedTurn, adapter: ChannelAdapter) -> dict[str, Any]:
-    """A started turn as JSON, without the owner's id: that stays in the hub."""
-    return {
-        "turn_id": started.turn_id,
-        "attempt": started.attempt,
-        "agent_id": started.agent_id,
-        "n": started.n,
-        "trigger": None if started.trigger is None else started.trigger.to_dict(),
-        "metadata": started.metadata.to_dict(),
-        "state": adapter.state_to_dict(started.state),
-        "seq": started.seq,
-        "spoken": started.spoken,
-        "staged": [
-            {"attempt": item.attempt, "call_key": item.call_key, "body": dict(item.body)}
-            for item in started.staged
-        ],
-    }
+    """A started turn as JSON."""
+    return TurnRecord(
+        turn_id=started.turn_id,
+        attempt=started.attempt,
+        agent_id=started.agent_id,
+        n=started.n,
+        trigger=started.trigger,
+        metadata=started.metadata,
+        state=adapter.state_to_dict(started.state),
+        seq=started.seq,
+        spoken=started.spoken,
+        staged=list(started.staged),
+    ).to_dict()
 
 
-def started_from_wire(data: Mapping[str, Any], adapter: ChannelAdapter) -> StartedTurn:
-    """The started turn that `started_to_wire` wrote."""
-    metadata = ChannelMetadata.from_dict(data["metadata"])
-    trigger = data["trigger"]
+def started_from_wire(data: Mapping[str, Any], adapters: AdapterRegistry) -> StartedTurn:
+    """The started turn that `started_to_wire` wrote; `ProtocolError` names each invalid field."""
+    read = TurnRecord.from_dict(data)
+    metadata = read.metadata
+    adapter = adapters.get(metadata.manifest.type, metadata.manifest.version)
     return StartedTurn(
         ref=TurnRef(
-            turn_id=data["turn_id"],
+            turn_id=read.turn_id,
             channel_id=metadata.channel_id,
-            attempt=data["attempt"],
+            attempt=read.attempt,
             owner_id="",
         ),
-        agent_id=data["agent_id"],
-        n=data["n"],
-        trigger=None if trigger is None else Envelope.from_dict(trigger),
+        agent_id=read.agent_id,
+        n=read.n,
+        trigger=read.trigger,
         metadata=metadata,
-        state=adapter.state_from_dict(metadata, data["state"]),
-        seq=data["seq"],
-        spoken=data["spoken"],
-        staged=tuple(StagedChange(**item) for item in data["staged"]),
+        state=adapter.state_from_dict(metadata, read.state),
+        seq=read.seq,
+        spoken=read.spoken,
+        staged=tuple(read.staged),
     )
 
 
