@@ -71,7 +71,7 @@ def print_list(
 
 
 def print_line(value: Any, line: str, as_json: bool) -> None:
-    """Print a line; with `--json` the value that it tells."""
+    """Print a line; with `--json` its value."""
     if as_json:
         print_json(value)
     else:

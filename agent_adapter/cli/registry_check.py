@@ -121,7 +121,7 @@ def _round_trip(spec: ToolSpec) -> Iterator[ToolFinding]:
 
 
 def _losses(spec: ToolSpec, usable: Iterable[str]) -> Iterator[ToolFinding]:
-    """What a provider is not told, though it is checked when a call arrives."""
+    """Constraints that a provider's schema lacks; they are checked when a call arrives."""
     from agent_adapter.core.schema.dialects import breaches
     from agent_adapter.core.schema.providers import DIALECTS
 
@@ -131,13 +131,13 @@ def _losses(spec: ToolSpec, usable: Iterable[str]) -> Iterator[ToolFinding]:
         if spec.targets is not None and target not in spec.targets:
             continue
         description, shown = dialect.tool(spec.description, schema)
-        fix = "nothing has to be done: the call is checked by the whole schema"
+        fix = "no action needed: the call is validated with the whole schema"
         if description != spec.description:
             problem = f"{target} shows only {len(description)} characters of the description"
             yield _note(spec, problem, "put what matters first", target)
         lost = sorted(schema.keys() - shown.keys() - {"$defs", "title"})
         if lost:
-            yield _note(spec, f"{target} is not told: {', '.join(lost)}", fix, target)
+            yield _note(spec, f"the schema for {target} lacks {', '.join(lost)}", fix, target)
         renamed = [name for name in schema.get("properties", {}) if name not in shown["properties"]]
         if renamed:
             problem = f"{target} sees another name for the parameter {', '.join(renamed)}"

@@ -167,8 +167,8 @@ async def resolve(
 async def speakers(settings: Settings, person: Person, channel_id: str) -> list[str]:
     """The human participants of a channel as whom this person may speak.
 
-    An approver speaks as the participant of the same name, an admin as any human participant, and
-    nobody as an agent.
+    An approver may speak as the participant of the same name, an admin as any human participant.
+    Speaking as an agent is not allowed.
     """
     if not person.may("approver"):
         return []

@@ -25,7 +25,7 @@ from agent_adapter.store.keys import run_scope_of
 
 PAGE_SIZE = 25
 
-# Nobody may approve what the list does not show: longer arguments are decided on the record's page.
+# The list must not offer to approve what it does not show: longer arguments have their own page.
 _MAX_LISTED = 8_000
 
 ApprovalState = Literal["pending", "approved", "denied", "taken", "expired", "withdrawn"]

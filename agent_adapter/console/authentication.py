@@ -24,7 +24,7 @@ SIGN_IN_COOKIE = "agent_adapter_sign_in"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Somebody who may use the console; `via` is how they are known (`token`, `proxy`)."""
+    """A signed-in person; `via` is the source of the identity (`token`, `proxy`)."""
 
     name: str
     role: str
@@ -136,7 +136,7 @@ class ConsoleAuthenticator:
         """The CSRF token of the sign-in form, tied to a cookie that `response` sets.
 
         There is no session yet, so a cookie with a nonce takes its place: without it another site
-        could sign a person in as somebody else.
+        could sign a person in under another name.
         """
         nonce = request.cookies.get(SIGN_IN_COOKIE) or secrets.token_urlsafe(16)
         self._set_cookie(response, request, SIGN_IN_COOKIE, nonce, 3600)

@@ -1,14 +1,14 @@
-"""What a model reads of how a call ended, the same in every integration.
+"""The text that a model reads about the end of a call, the same in every integration.
 
 | ending | what it says |
 |---|---|
 | approved with edits | the arguments that ran, and that a person changed them; then the result |
 | denied, expired, withdrawn | which of the three, the reviewer's reason, not to ask again |
 | pending | that a person is asked, and that nothing has run |
-| in doubt | that it may have happened, and must not be repeated |
-| withheld by a guard | that the call was done, and its result is kept back |
+| in doubt | that it may have happened, and not to repeat it |
+| withheld by a guard | that the call ran and its result is withheld |
 | cut off | that it was not run, and to send the whole call again |
-| recorded | the recorded result, and nothing else |
+| recorded | only the recorded result |
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _ADVICE: tuple[tuple[type[AgentAdapterError], str], ...] = (
     (ApprovalDenied, "it did not run; do not ask for it again in this run"),
     (ToolInDoubt, "it may have happened: do not repeat it"),
 )
-"""What a model must know of an error beyond its message."""
+"""What a model must know about an error besides its message."""
 
 _CHANGED = "a person changed the arguments of this call"
 
 
 def told(value: Any, edited: Mapping[str, Any] | None) -> Any:
-    """The value, with what a person changed in the call where they did (`ctx.edited`).
+    """The value, with the arguments that a person changed, if any (`ctx.edited`).
 
-    JSON becomes `{"note", "arguments", "result"}`; parts get one more in front. A value that routes
-    a turn stays as it is.
+    JSON becomes `{"note", "arguments", "result"}`; parts get one more part in front. A value that
+    routes a turn is unchanged.
     """
     if edited is None or isinstance(value, (Handoff, Finish)):
         return value
@@ -58,7 +58,7 @@ def told(value: Any, edited: Mapping[str, Any] | None) -> Any:
 
 
 def model_visible_error(exc: BaseException) -> dict[str, Any]:
-    """`{"error": {"kind", "message"}}` for a model; a foreign exception shows its class alone."""
+    """`{"error": {"kind", "message"}}` for a model; a foreign exception shows only its class."""
     if isinstance(exc, AgentAdapterError):
         return {"error": {"kind": exc.kind, "message": _message(exc)}}
     return {"error": {"kind": ToolFailed.kind, "message": type(exc).__name__}}

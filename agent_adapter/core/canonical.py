@@ -1,6 +1,6 @@
-"""`canon:1`, the encoding that digests are taken over, and keyed digests.
+"""`canon:1`, the encoding of digests, and keyed digests.
 
-What JSON carries is written as RFC 8785 writes it. Everything else becomes a one-key object whose
+JSON values are written as in RFC 8785. Everything else becomes a one-key object whose
 key begins with `$`, so that no two different values share an encoding: 1, 1.0, true and "1" differ,
 so do a Decimal and its text, a set and a list. Secrets enter as a keyed hash.
 """
@@ -75,7 +75,7 @@ def digest(value: Any, key: bytes = b"") -> str:
 
 
 def tagged(value: Any, key: bytes = b"") -> Any:
-    """`value` as JSON values in which every type that JSON lacks carries a tag."""
+    """`value` as JSON values; types that JSON lacks are tagged."""
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return value
@@ -116,7 +116,7 @@ def _tagged_float(value: float) -> dict[str, str]:
     return {"$float": repr(value)}
 
 
-# One branch for each kind of value: splitting them would hide which comes first.
+# One branch for each kind of value: their order matters, so they stay together.
 def _tagged_object(value: Any, key: bytes) -> Any:  # noqa: C901, PLR0911
     if isinstance(value, (SecretStr, SecretBytes, Secret)):
         return _masked(value.get_secret_value(), key)
@@ -234,7 +234,7 @@ _BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 
 def _as_key(value: Any) -> Any:
-    """A sequence that was a key or a member can only have been a tuple."""
+    """A list in the place of a key or set member as the tuple that it was."""
     return tuple(map(_as_key, value)) if isinstance(value, list) else value
 
 
@@ -245,7 +245,7 @@ def _finite_decimal(value: Decimal) -> dict[str, str]:
 
 
 def content_tag(part: Text | Json | Media | Artifact, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of a result with its tagged `fields`; it comes back as the part it was."""
+    """A part of a result with its tagged `fields`; it is read back as the same part."""
     return {"$content": [type(part).__name__, fields]}
 
 

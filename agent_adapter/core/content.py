@@ -1,6 +1,6 @@
-"""What a tool may give besides JSON: text, images, audio and files, as parts of a result.
+"""Parts of a result besides JSON: text, images, audio and files.
 
-A target that can show a part is given it natively. Everywhere else one line says what was left out:
+A target that can show a part gets it natively. Others get one line that says what was left out:
 bytes never go into a prompt as base64 text.
 """
 
@@ -19,24 +19,24 @@ _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A part that is text, shown as it stands."""
+    """A part that is text, shown unchanged."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """A part that is data: JSON values, or what this library writes as such."""
+    """A part that is data: JSON values, or values that this library writes as JSON."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Media:
-    """Bytes, or the URI of what they are; `Image`, `Audio` or `File` says of which kind.
+    """Bytes or a URI; the subclass (`Image`, `Audio`, `File`) is the kind.
 
-    Exactly one of `data` and `uri` is given; a `data:` URI is read. `media_type` is taken from the
-    bytes or the URI's ending where it is left out. `name` is a file name.
+    Exactly one of `data` and `uri` is given; a `data:` URI is read. Without `media_type` the
+    bytes or the URI's ending decide. `name` is a file name.
 
     Raises:
         ValueError: both or none are given, or the media type is not one of this kind.
@@ -129,15 +129,15 @@ class File(Media):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Artifact:
-    """What a tool gives to the program beside its result; no model sees it.
+    """A value for the program besides the result; no model sees it.
 
-    It is recorded where it can be written, and is left out of the record where it cannot.
+    It is recorded if it can be written, else left out of the record.
     """
 
     value: Any
 
     def __repr__(self) -> str:
-        """Its class only: an artifact may be large."""
+        """Only its class: an artifact may be large."""
         return f"Artifact({type(self.value).__qualname__})"
 
 
@@ -155,9 +155,9 @@ def media_of(
     usual: str = "",
     **more: Any,
 ) -> Media:
-    """An `Image`, an `Audio` or a `File`, as the media type says.
+    """An `Image`, an `Audio` or a `File`, depending on the media type.
 
-    Without one the bytes say it, else `usual`, the kind that is expected (`"image"`, `"audio"`).
+    Without one the bytes decide, else `usual`, the expected kind (`"image"`, `"audio"`).
     """
     if data is None and uri is not None and uri.startswith("data:"):
         of_uri, data = _of_data_uri(uri)
@@ -170,23 +170,23 @@ def media_of(
 
 
 def left_out(media: Media) -> str:
-    """The line that stands for a part which the target cannot show."""
+    """The line in place of a part that the target cannot show."""
     return f"[left out: {_described(media)}]"
 
 
 def attached(media: Media) -> str:
-    """The line that stands for a part which follows elsewhere."""
+    """The line in place of a part that follows elsewhere."""
     return f"[attached: {_described(media)}]"
 
 
 def _described(media: Media) -> str:
     name = f" {media.name!r}" if media.name else ""
-    # An address may come from a stranger: shortened, and with nothing in it that is not shown.
+    # A URI may be untrusted: it is shortened, and invisible characters are removed.
     where = f"at {media.uri[:300]!r}" if media.uri is not None else f"{media.size:,} bytes"
     return f"{media.kind}{name}, {media.media_type}, {where}"
 
 
-# The first bytes of what models can see, hear or read.
+# The first bytes of the formats that models can read.
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -201,7 +201,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 
 
 def sniffed(data: bytes) -> str | None:
-    """The media type that the first bytes tell; `None` for bytes of no known kind."""
+    """The media type of the first bytes; `None` if they are of no known format."""
     for begins, media_type in _MAGIC:
         if data.startswith(begins):
             return media_type

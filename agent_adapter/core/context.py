@@ -1,4 +1,4 @@
-"""`ToolContext`: who calls, in which run, under which ids."""
+"""`ToolContext`: the caller, the run and the ids of a call."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class ToolContext:
     """The surroundings of one call; a second call needs a context of its own.
 
     Attributes:
-        call_id: the framework's id of this call; one is made where there is none.
-        run_id: the run the call belongs to; a fresh one per call where none is given. Such a
-            made-up id names the call's entries in the ledger; no rule is kept for it.
+        call_id: the framework's id of this call; generated if there is none.
+        run_id: the run of the call; generated per call if none is given. A generated id names the
+            call's entries in the ledger; no rule is kept for it.
         thread_id: the conversation, which may outlive the run.
         extras: further facts from the integration, such as native ids.
         approval: a one-use token, or a decision that an integration's `bind_context` put here.
@@ -22,17 +22,17 @@ class ToolContext:
         parent_call_id: the call whose tool started this one.
         principal: on whose behalf the call is made.
         tenant: whose data the call may see; a foreign id answers "not found".
-        reexecutes: the framework runs a call again by itself, under the same native id.
-        incomplete: why the call's arguments may be cut off, in the provider's word; it is refused.
-        position: where in its run the model made the call; `None` tells calls apart by arrival.
+        reexecutes: whether the framework repeats a call by itself, with the same native id.
+        incomplete: the provider's reason why arguments may be missing; the call is refused.
+        position: where in its run the model made the call; `None` identifies calls by arrival.
         bound_by: the integration whose `bind_context` made this context.
         idempotency_key: the call's one identity, set before the function is entered.
         deadline: when the call times out, on the event loop's clock; `None` without a time-out.
         try_number: which retry of this call is running, from 1.
-        found_identity: the identity that the integration found; `None` where it found none.
-        run_is_known: whether the run is real; `False` once the executor had to make an id up.
-        edited: what a person put in place of the arguments, as JSON values with secrets masked;
-            `None` where the call ran as it was asked, or its recorded outcome was given.
+        found_identity: the identity that the integration found; `None` if it found none.
+        run_is_known: whether the run is real; `False` if the executor generated its id.
+        edited: the arguments that a person set instead, as JSON values with secrets masked; `None`
+            if the call ran as requested, or its recorded outcome was returned.
         call_ref: the executor's own record of the call, set when a call starts.
     """
 
@@ -100,7 +100,7 @@ class ToolContext:
 
     @property
     def identity(self) -> Identity:
-        """Which call this is: as its integration set it, else what the ids above say."""
+        """The identity of the call: as its integration set it, else derived from the ids above."""
         if self.found_identity is not None:
             return self.found_identity
         run = self.run_id if self.run_is_known else None
@@ -122,11 +122,11 @@ class ToolContext:
         self.tenant = found.tenant or self.tenant
 
     def forget_identity(self) -> None:
-        """Let the ids and the run around the call say which one it is."""
+        """Identify the call by its ids and the surrounding run."""
         self.found_identity = self.position = None
 
     def send_events_to(self, sink: Callable[[Any, ToolContext], None]) -> None:
-        """Pass what the tool emits to `sink`; the executor sets it if there are subscribers."""
+        """Pass emitted events to `sink`; the executor sets it if there are subscribers."""
         self._sink = sink
 
     def emit(self, event: Any) -> None:

@@ -4,7 +4,7 @@
     ├── ToolDefinitionError      a tool cannot be defined as written
     ├── ToolNotFound             no tool of that name
     ├── ToolArgsInvalid      *   the arguments do not fit the schema
-    │   └── ToolArgsIncomplete * the model was stopped before it had sent all of them
+    │   └── ToolArgsIncomplete * the model was stopped before it had sent all arguments
     ├── ToolError            *   raised by a tool's author for the model to read: nothing happened
     │   ├── ToolFailed       *   any other exception of the tool; the original is `__cause__`
     │   ├── ToolTimeout      *   the tool did not end in its time
@@ -13,7 +13,7 @@
     │   └── ToolBusy         *   no worker thread is free
     ├── ApprovalDenied       *   a person or a rule denied the call, or there is neither
     │   ├── ApprovalExpired  *   the decision or its use came too late
-    │   └── ApprovalWithdrawn *  the question was taken back, or whoever asked is gone
+    │   └── ApprovalWithdrawn *  the request was withdrawn, or its process has ended
     ├── ApprovalPending          a person has not decided yet
     ├── GuardrailBlocked     *   a guard stopped the call or withheld its result
     ├── RunLimitExceeded     *   the run used up one of its limits
@@ -27,7 +27,7 @@
     │   ├── InboxFull            a receiver has too much waiting: nothing written
     │   ├── NotFoundError        no such participant, channel or task
     │   └── WorkflowGraphError   a transition graph cannot be built, loaded or evaluated
-    └── IntegrationError         a framework or plug-in is not what the bridge needs
+    └── IntegrationError         a framework or plug-in does not fit the integration
         └── MissingDependency    an optional package is not installed
 
 Those marked `*` are shown to the model (`MODEL_VISIBLE_ERRORS`); the others are for the program.
@@ -45,7 +45,7 @@ class AgentAdapterError(Exception):
     kind: ClassVar[str] = "agent-adapter-error"
 
     edited: dict[str, Any] | None = None
-    """What a person put in place of the arguments of the call that ended so, secrets masked."""
+    """The arguments that a person set instead, with secrets masked."""
 
 
 class ToolDefinitionError(AgentAdapterError):
@@ -89,7 +89,7 @@ class ToolArgsIncomplete(ToolArgsInvalid):
     def __init__(self, tool: str, reason: str) -> None:
         lines = [f"(arguments): may be cut off, the answer ended with {reason!r} (send all again)"]
         super().__init__(tool, lines)
-        self.args = (tool, reason)  # what copy and pickle call the class with
+        self.args = (tool, reason)  # the arguments that copy and pickle pass to the class
         self.reason = reason
 
     def __str__(self) -> str:
@@ -102,8 +102,8 @@ class ToolArgsIncomplete(ToolArgsInvalid):
 class ToolError(AgentAdapterError):
     """Raised by a tool's author for the model to read; a promise that nothing happened.
 
-    `raised_in` is set to the tool whose call ended with it: a tool that lets another call's error
-    out has promised nothing about itself.
+    `raised_in` is the tool whose call ended with it: a tool that passes on the error of another
+    call has not promised that it did nothing itself.
     """
 
     kind = "tool-error"
@@ -162,7 +162,7 @@ class ApprovalExpired(ApprovalDenied):
 
 
 class ApprovalWithdrawn(ApprovalDenied):
-    """The question was taken back before anybody answered, or whoever asked it is gone."""
+    """The request was withdrawn before a decision, or its process has ended."""
 
     kind = "approval-withdrawn"
 
@@ -185,7 +185,7 @@ class ApprovalPending(AgentAdapterError):
         self.ids = tuple(ids) if ids is not None else (id,)
 
     def __str__(self) -> str:
-        # Some frameworks show a model this text as it is.
+        # Some frameworks show this text to a model unchanged.
         return f"approval required: {', '.join(self.ids)} (a person is asked; nothing has run)"
 
 
@@ -206,7 +206,7 @@ class RunLimitExceeded(AgentAdapterError):
 
 
 class RunUnknown(RunLimitExceeded):
-    """A rule is kept per run, and the call belongs to none that is known.
+    """A rule applies per run, and the run of the call is unknown.
 
     Surround the call with `executor.run_scope(...)`, or give its context a `run_id`.
     """
@@ -257,13 +257,13 @@ class AuthError(NetworkError):
 
 
 class InboxFull(NetworkError):
-    """A receiver has as much waiting as its `Rule` allows; nothing was written."""
+    """A receiver has as many waiting messages as its `Rule` allows; nothing was written."""
 
     kind = "inbox-full"
 
 
 class NotFoundError(NetworkError):
-    """There is no such participant, channel or task, or it is not for the caller to see."""
+    """There is no such participant, channel or task, or the caller may not see it."""
 
     kind = "not-found"
 
@@ -275,7 +275,7 @@ class WorkflowGraphError(NetworkError):
 
 
 class IntegrationError(AgentAdapterError):
-    """A framework or a plug-in is not what the bridge needs."""
+    """A framework or a plug-in does not fit the integration."""
 
     kind = "integration-error"
 

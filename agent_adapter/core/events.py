@@ -10,10 +10,10 @@ from typing import Any
 # Not frozen: freezing doubles the cost of making one, and a bare call makes two.
 @dataclass(slots=True, eq=False)
 class CallEvent:
-    """Something that happened to one call; `at` is in seconds since the epoch.
+    """An event of one call; `at` is in seconds since the epoch.
 
-    Watchers must not change an event: all of them get the same object. Two events are equal only
-    if they are one object.
+    Subscribers must not change an event: all of them get the same object. Events are compared by
+    identity.
     """
 
     tool: str

@@ -1,4 +1,4 @@
-"""Optional packages: what an extra needs, whether it is there, and the command that installs it.
+"""Optional packages: the requirements of an extra, and the command that installs it.
 
 The ranges are stated once, in the project file, and read back from the installed metadata.
 """
@@ -29,7 +29,7 @@ def pip_command(extra: str) -> str:
 
 
 def check_installed(extra: str, roots: Iterable[str] = ()) -> None:
-    """Nothing when the packages of `extra` are there, in range, and `roots` can be imported.
+    """Check that the packages of `extra` are installed, in range, and that `roots` can be imported.
 
     Raises:
         MissingDependency: a package or a root is missing; the message has the pip command.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 MAX_ITEMS = 10_000
-"""How many items a generator tool may give; one more is an error of the tool."""
+"""The most items of a generator tool; one more is an error of the tool."""
 
 
 def entry_of(

@@ -1,4 +1,4 @@
-"""`Identity`: which call a call is, as far as its framework says."""
+"""`Identity`: identifies a call by the facts that its framework gives."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ Position = tuple[str | int, ...]
 
 
 class Reentry(StrEnum):
-    """Why a position may come again."""
+    """Why a position may occur again."""
 
     NEW = "new"
-    """It does not: each call is made once."""
+    """It does not occur again: each call is made once."""
 
     RESUMED = "resumed"
-    """A pause, an interrupt, a node's retry or a crash: the same position comes again."""
+    """A pause, an interrupt, a node's retry or a crash: the same position occurs again."""
 
     REPLAYED = "replayed"
-    """The whole run is made again as attempt n; needs positive evidence, never mere absence."""
+    """The whole run is repeated as attempt n; this needs positive evidence."""
 
     RETRIED = "retried"
-    """The tool's own retry: the same call, tried again inside itself."""
+    """The tool's own retry of the same call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
     """The only key for calls, approvals, labels, limits, cache and runs.
 
-    An integration makes it from what its framework really has; what the framework does not give
-    is `None`, never invented.
+    An integration makes it from facts of its framework; a fact that the framework does not give is
+    `None`, never invented.
 
     Attributes:
         run: one task, from a user's message to the agent's answer, pauses included. Limits,
             denials, cancellation and the ledger's chain belong to it.
         conversation: the dialogue with a user; it has many runs, and labels belong to it.
         tenant: whose data this is; part of every stored key.
-        position: where in the run the model asked; `None` where calls are told apart by arrival.
-        anchor: what `position` is a place in where it says more than the run, such as a provider
-            whose response ids are its own: the place is then the same however the run is found.
-        reentry: why the position may come again.
-        attempt: which making of the run this is, from 1; above 1 only with `REPLAYED`.
+        position: where in the run the model asked; `None` if the order of arrival counts.
+        anchor: the scope of `position` if it is not the run, such as a provider with response ids
+            of its own: the position is then the same in every run.
+        reentry: why the position may occur again.
+        attempt: the number of this execution of the run, from 1; above 1 only with `REPLAYED`.
     """
 
     run: str | None = None

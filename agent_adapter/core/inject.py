@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Depends:
-    """`Annotated[T, Depends(provider)]`: the argument is what `provider` gives, never the model.
+    """`Annotated[T, Depends(provider)]`: `provider` supplies the argument, never the model.
 
     `provider` takes nothing or the `ToolContext`, and may be a function, a coroutine function or a
     (async) generator function, whose code after `yield` runs when the call has been recorded.
@@ -23,7 +23,7 @@ class Depends:
 
 
 class Secret:
-    """`Annotated[T, Secret()]`: masked wherever the call is recorded, shown or traced."""
+    """`Annotated[T, Secret()]`: masked in records, traces and for reviewers."""
 
     __slots__ = ()
 

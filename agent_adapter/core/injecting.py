@@ -15,10 +15,10 @@ from agent_adapter.core.schema.injection import Injection, injection_of
 async def injected_values(
     injected: Iterable[Injection], ctx: ToolContext | None
 ) -> AsyncIterator[dict[str, Any]]:
-    """The injected arguments by name; what providers have after `yield` runs on leaving.
+    """The injected arguments by name; the code of providers after `yield` runs on exit.
 
-    The channel and its state are `ctx.extras["channel"]` and `["channel_state"]`, or what these
-    give when they are functions; `None` off a channel.
+    The channel and its state are `ctx.extras["channel"]` and `["channel_state"]`, which may be
+    functions that return them; `None` outside of a channel.
     """
     given = ToolContext() if ctx is None else ctx
     async with contextlib.AsyncExitStack() as stack:

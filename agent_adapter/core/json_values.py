@@ -1,4 +1,4 @@
-"""Python values as JSON-able ones with nothing left out: what Pydantic masks or drops is kept."""
+"""Python values as complete JSON-able values: what Pydantic masks or drops is kept."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def in_clear(value: SecretStr | SecretBytes | Secret[Any]) -> Any:
 def json_ready(value: Any, secret: SecretWriter = in_clear) -> Any:  # noqa: PLR0911
     """`value` with models and dataclasses as plain data under the names they read.
 
-    `secret` writes Pydantic's secrets. What `pydantic_core.to_json` writes faithfully (dates,
-    Decimals, bytes) stays as it is.
+    `secret` writes Pydantic's secrets. Values that `pydantic_core.to_json` writes faithfully
+    (dates, Decimals, bytes) are unchanged.
     """
     kind = type(value)
     if kind in _JSON:

@@ -1,4 +1,4 @@
-"""Names that others chose, of tools and of parameters, as names that every provider accepts."""
+"""Foreign names of tools and parameters as names that every provider accepts."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _LONGEST = 64
 
 
 def fitting_name(name: str) -> str:
-    """`name` with what no provider accepts replaced by `_`: for tools that others named.
+    """`name` with characters that a provider refuses replaced by `_`.
 
-    Where letters would be lost, of a long name or of another script, it ends in a part of its hash.
+    A name that loses letters (too long, or in another script) ends in a part of its hash.
     """
     if NAME_PATTERN.fullmatch(name):
         return name
@@ -30,10 +30,10 @@ def fitting_name(name: str) -> str:
 
 
 def fitting_names(names: Iterable[str]) -> dict[str, str]:
-    """A fitting name for each of `names`; those that would share one end in their hash.
+    """An accepted name for each of `names`; names that would collide end in their hash.
 
-    A name that fits is kept. The order of `names` changes nothing, so an approval finds its tool
-    again after a server lists its tools in another order.
+    An accepted name is kept. The result does not depend on the order of `names`, so an approval
+    finds its tool after a server lists its tools in another order.
     """
     found = {name: fitting_name(name) for name in names}
     shared = [folded_name(fitting) for fitting in found.values()]
@@ -46,10 +46,10 @@ def fitting_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def aliases(properties: Iterable[str]) -> dict[str, str]:
-    """The parameter names of one object that some provider refuses, with one that all accept.
+    """The refused parameter names of one object, each with an accepted alias.
 
-    An alias depends on the names of the object alone, so the way back needs no table: `$filter` is
-    `filter` where the object has no such name, and `año` is `a_o` and a part of its hash.
+    An alias depends only on the names of the object, so no table is needed to reverse it: `$filter`
+    is `filter` if the object has no such name, and `año` is `a_o` and a part of its hash.
     """
     names = tuple(properties)
     if all(map(_PARAMETER.fullmatch, names)):
@@ -75,7 +75,7 @@ def _fitting_parameter(name: str) -> str:
 
 
 def _loses(name: str, fitting: str) -> bool:
-    """Whether `name` cannot be told from `fitting`: too long, or letters of another script."""
+    """Whether `fitting` has lost letters of `name`: too long, or in another script."""
     foreign = any(char.isalnum() and not char.isascii() for char in name)
     return foreign or len(fitting) > _LONGEST or not any(char.isalnum() for char in name)
 
@@ -86,5 +86,5 @@ def _hashed(fitting: str, name: str) -> str:
 
 
 def folded_name(name: str) -> str:
-    """As a registry compares names."""
+    """The form in which a registry compares names."""
     return name.replace("-", "_").casefold()

@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugins(Generic[T]):
-    """What one look at an entry-point group gave.
+    """The entries of an entry-point group.
 
     Attributes:
-        found: what can be used, by entry-point name.
-        skipped: why an entry cannot be used, by its name.
+        found: the usable entries, by entry-point name.
+        skipped: the reason for each unusable entry, by its name.
     """
 
     found: dict[str, T]
@@ -27,7 +27,7 @@ class Plugins(Generic[T]):
 
 
 class UnusablePlugin(Exception):
-    """An entry is skipped; the text says why."""
+    """An entry is skipped; the text is the reason."""
 
 
 def load_plugins(
@@ -38,11 +38,11 @@ def load_plugins(
     noun: str,
     log: logging.Logger,
 ) -> Plugins[T]:
-    """Load the entries of a group; each that cannot be used is one warning.
+    """Load the entries of a group; each unusable one causes one warning.
 
-    `accept(name, loaded)` gives what is kept, or raises `UnusablePlugin`. `package` holds the
-    built-in ones, one module each: no plug-in can take the name of such a module. `noun` names a
-    plug-in in warnings.
+    `accept(name, loaded)` returns the value to keep, or raises `UnusablePlugin`. `package` holds
+    the built-in ones, one module each, whose names are reserved. `noun` names a plug-in in
+    warnings.
     """
     plugins: Plugins[T] = Plugins(found={}, skipped={})
     for entry in sorted(entries, key=lambda each: _order(each, package)):
@@ -56,7 +56,7 @@ def load_plugins(
 
 
 def load_plugin(entry: EntryPoint, accept: Callable[[str, Any], T]) -> T:
-    """What `accept(name, loaded)` makes of an entry; `UnusablePlugin` says why there is nothing."""
+    """The accepted value of an entry; `UnusablePlugin` has the reason if there is none."""
     # A plug-in that exits while it is imported must not end the program; an interrupt must.
     try:
         return accept(entry.name, entry.load())
@@ -78,7 +78,7 @@ def distribution_of(entry: EntryPoint) -> str:
 
 
 def built_in_names(package: str) -> frozenset[str]:
-    """The modules of a package: names that no plug-in can take."""
+    """The modules of a package: names that plug-ins cannot use."""
     return frozenset(each.name for each in pkgutil.iter_modules(import_module(package).__path__))
 
 

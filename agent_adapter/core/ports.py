@@ -1,4 +1,4 @@
-"""Protocols that two rooms share."""
+"""Protocols that several layers share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NewId = Callable[[str], str]
 
 @runtime_checkable
 class ApprovalPort(Protocol):
-    """Decides about calls that a person must see."""
+    """Decides calls that need approval."""
 
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
         """Approved, denied or pending; an exception counts as denied."""
@@ -36,9 +36,9 @@ class HookCall(Protocol):
 
 
 class PreparedCall(Protocol):
-    """A call that was validated and guarded; `arguments` is a copy of what runs.
+    """A validated and guarded call; `arguments` is a copy of what runs.
 
-    `asked` says why a person must see it; it is empty if no one must.
+    `asked` is the reason for which a person must approve it; empty if none is needed.
     """
 
     @property
@@ -58,7 +58,7 @@ class PreparedCall(Protocol):
 
     @property
     def asked(self) -> str | None:
-        """Why a person must see the call."""
+        """The reason for which a person must approve the call."""
         ...
 
 
@@ -95,7 +95,7 @@ class ToolRunner(Protocol):
     async def issue(
         self, prepared: PreparedCall, port: ApprovalPort, *, edits_allowed: bool = False
     ) -> Grant:
-        """Leave to run a prepared call once, after `port` approved it where it must be asked."""
+        """A grant to run a prepared call once; asks `port` first if the call needs approval."""
         ...
 
 
@@ -111,23 +111,23 @@ class ScopingRunner(ToolRunner, Protocol):
         *,
         thread_id: str | None = None,
     ) -> AbstractAsyncContextManager[Any]:
-        """Calls inside it that bring no run of their own belong to `run_id`."""
+        """Calls inside it without a run of their own belong to `run_id`."""
         ...
 
 
 class Hook(Protocol):
-    """Code around every call; each method may be left out, and may be sync or async.
+    """Code around every call; each method is optional, sync or async.
 
     A hook that raises or hangs in `before` blocks the call; in `after` it withholds the result.
     `applies_to(spec) -> bool` is asked once per tool.
     """
 
     def before(self, call: HookCall) -> Mapping[str, Any] | None:
-        """Arguments to run with instead (validated again), or `None` to leave them."""
+        """Arguments to run with instead (validated again), or `None` for no change."""
         ...
 
     def after(self, call: HookCall, result: Any) -> Any:
-        """The result to hand out, usually `result` itself."""
+        """The result to return, usually `result` itself."""
         ...
 
 
@@ -136,12 +136,12 @@ class SeenMessage(Protocol):
 
     @property
     def text(self) -> str:
-        """Ready to be shown: it names its sender where that matters."""
+        """The text to show, with its sender if there are several."""
         ...
 
     @property
     def own(self) -> bool:
-        """Whether the participant said it itself."""
+        """Whether the reading participant sent it."""
         ...
 
     @property
@@ -172,11 +172,11 @@ class TurnView(Protocol):
     hub_client: Any
 
     def state(self) -> Any:
-        """The channel's folded state, with what this round has changed."""
+        """The channel's folded state, including the changes of this round."""
         ...
 
     def result_of(self, call_id: str | None, tool: str) -> Any:
-        """What a call of this round returned, as the tool gave it; `None` where it did not end."""
+        """The value that a call of this round returned; `None` if it did not return."""
         ...
 
 
@@ -189,8 +189,8 @@ class AgentDriver(Protocol):
         ...
 
     async def drive(self, agent: Any, turn: TurnView) -> Any:
-        """Run one round of `agent` and give an `agent_adapter.flow.reply.Reply`.
+        """Run one round of `agent`; returns an `agent_adapter.flow.reply.Reply`.
 
-        Every tool call of the round belongs to the turn. What the agent raises is raised.
+        Every tool call of the round belongs to the turn. Exceptions of the agent are raised.
         """
         ...

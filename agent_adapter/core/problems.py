@@ -1,4 +1,4 @@
-"""What is wrong with arguments, one line per field: path, problem, expectation."""
+"""Problems of arguments, one line per field: path, problem, expectation."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Path = tuple[str | int, ...]
 """Where in the arguments a problem is: keys and indexes from the top."""
 
 MAX_PROBLEMS = 50
-"""How many problems of one call are listed."""
+"""The most problems of one call that are listed."""
 
 JSON_TEXT = "you sent JSON text where an object or array belongs; send the value itself"
-"""What is wrong with arguments that were written as JSON twice."""
+"""The problem of arguments that were encoded as JSON twice."""
 
 _LONGEST = 80
-"""How much of a name that a model made up is looked at and repeated to it."""
+"""The most characters of an unknown name that are compared and quoted."""
 
 
 def capped(problems: Sequence[str]) -> list[str]:
-    """The first problems, and how many more there are: a model needs no thousand lines."""
+    """The first problems, and the number of further ones."""
     more = len(problems) - MAX_PROBLEMS
     return [*problems[:MAX_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
 
@@ -80,7 +80,7 @@ def path_text(path: Sequence[str | int]) -> str:
 
 
 def expected_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> str:
-    """What the schema says about the value at `path`, in a few words."""
+    """What the schema expects at `path`, in a few words."""
     return _described(_node_at(schema, path), schema)
 
 

@@ -1,4 +1,4 @@
-"""`TokenBucket`: how often each of many may do something."""
+"""`TokenBucket`: limits the rate of events per key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class TokenBucket:
     """One bucket of tokens per key: at most `burst` at once, refilled with `per_minute` over time.
 
     `clock` gives seconds and never goes back. A new key starts with a full bucket. Beyond 10,000
-    keys the one that was used longest ago is forgotten; its bucket is the likeliest to be full.
+    keys the least recently used one is evicted; its bucket is the most likely to be full.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class TokenBucket:
     def wait(
         self, key: str, *, burst: float | None = None, per_minute: float | None = None
     ) -> float:
-        """Take a token; 0 where there was one, else the seconds until there is one again.
+        """Take a token; returns 0, or the seconds until there is one.
 
         `burst` and `per_minute` replace the bucket's own for this key and call.
         """

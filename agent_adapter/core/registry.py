@@ -11,7 +11,7 @@ from agent_adapter.core.names import folded_name
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 
 _LONGEST = 80
-"""How much of a wrong name is looked at and repeated; no tool's name is longer than 64."""
+"""The most characters of an unknown name that are compared and quoted."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,11 +31,11 @@ class ToolRegistry:
     def tool(self, /, **policy: Any) -> Callable[[F], F]: ...
 
     def tool(self, fn: Any = None, /, **policy: Any) -> Any:
-        """Registers a function, which stays an ordinary one; `policy` are `ToolSpec`'s fields."""
+        """Registers a function, which is unchanged; `policy` are `ToolSpec`'s fields."""
         return _decorate(self.add, fn, policy)
 
     def add(self, tool: ToolSpec | Callable[..., Any]) -> ToolSpec:
-        """Registers a spec, a decorated function, or a function as it is; gives the spec."""
+        """Registers a spec, a decorated function, or a plain function; returns the spec."""
         spec = _as_spec(tool)
         self._refuse_frozen(spec.name)
         other = self._folded.get(folded_name(spec.name))
@@ -60,16 +60,16 @@ class ToolRegistry:
         return list(self._specs)
 
     def freeze(self) -> None:
-        """From now on nothing can be added."""
+        """Refuse further additions."""
         self._frozen = True
 
     @property
     def frozen(self) -> bool:
-        """Whether nothing can be added any more."""
+        """Whether additions are refused."""
         return self._frozen
 
     def merge(self, other: ToolRegistry, prefix: str = "") -> None:
-        """Adds every tool of `other` under `prefix` and its name: all of them, or none."""
+        """Adds every tool of `other` with `prefix` before its name: all of them or none."""
         added = [spec.replace(name=prefix + spec.name) if prefix else spec for spec in other]
         for spec in added:
             self._refuse_frozen(spec.name)
@@ -134,10 +134,10 @@ def tool(**policy: Any) -> Callable[[F], F]: ...
 
 
 def tool(fn: Any = None, /, **policy: Any) -> Any:
-    """Makes a function a tool of the default registry; it stays an ordinary function.
+    """Makes a function a tool of the default registry; the function is unchanged.
 
     `policy` are `ToolSpec`'s fields: `@tool(confirm=True, effects="write", timeout=10)`. The same
-    function defined again (a reload, a notebook cell) replaces the former one.
+    function defined again (a reload, a notebook cell) replaces the earlier one.
     """
     return _decorate(_DEFAULT.add, fn, policy)
 

@@ -1,4 +1,4 @@
-"""A result as the parts that a target shows: what is data, what is media, and what stays behind."""
+"""A result as the parts that a target shows: data, media and artifacts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_BYTES = 4096
 
 
 def holds_content(value: Any) -> bool:
-    """Whether there is a part in `value` that is not written as JSON; never raises."""
+    """Whether `value` contains a part that is not written as JSON; never raises."""
     try:
         return _holds(value, 0)
     except Exception:  # an object of the tool's own whose attributes fail
@@ -47,10 +47,10 @@ def _holds(value: Any, depth: int) -> bool:
 
 
 def parts_of(value: Any) -> tuple[Content, ...]:
-    """The parts of a result in order; none where all of it is JSON.
+    """The parts of a result in order; empty if all of it is JSON.
 
-    The items of a list are parts of their own. Media deeper inside follow the data that they were
-    in, which says in their place that they are attached.
+    The items of a list are separate parts. Nested media follow the data that contained them, which
+    has a note in their place.
     """
     if type(value) in _SCALARS or not holds_content(value):
         return ()
@@ -62,13 +62,13 @@ def parts_of(value: Any) -> tuple[Content, ...]:
 
 
 def artifact_of(value: Any) -> Any:
-    """What a result holds for the program; `None` without."""
+    """The artifact of a result; `None` if there is none."""
     found = value if isinstance(value, list) else [value]
     return next((item.value for item in found if isinstance(item, Artifact)), None)
 
 
 def without_artifacts(value: Any) -> Any:
-    """A result without what it holds for the program."""
+    """A result without its artifact."""
     if isinstance(value, list):
         return [item for item in value if not isinstance(item, Artifact)]
     return None if isinstance(value, Artifact) else value
@@ -80,7 +80,7 @@ def without_content(value: Any) -> Any:
 
 
 def content_facts(value: Any) -> list[dict[str, Any]]:
-    """What the ledger says of each media part: kind, media type, size and digest, or the URI."""
+    """The ledger's facts about each media part: kind, media type, size and digest, or the URI."""
     found = []
     for part in parts_of(value):
         if isinstance(part, Media):
@@ -124,7 +124,7 @@ def _replaced(value: Any, line: Callable[[Media], str], depth: int) -> Any:  # n
         media = _media_in(value)
         return value if media is None else line(media)
     if not holds_content(value):
-        return value  # as it is: JSON writes models and dates in their own way
+        return value  # unchanged: JSON has its own form of models and dates
     if isinstance(value, Mapping):
         return {name: _replaced(item, line, depth + 1) for name, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -149,7 +149,7 @@ def _fields(value: Any) -> Mapping[str, Any]:
 
 
 def _media_in(data: bytes) -> Media | None:
-    """Bytes that a tool gave without saying what they are: by their first bytes, or too many."""
+    """Unwrapped bytes: media by their first bytes, or too many to show."""
     media_type = sniffed(data)
     if media_type is None and len(data) <= _MOST_BYTES:
         return None

@@ -17,10 +17,10 @@ from agent_adapter.core.routing import Finish, Handoff
 ResultTag = Literal[
     "json", "tagged", "typed", "typed-fields", "content", "handoff", "finish", "opaque"
 ]
-"""How a recorded result is to be read."""
+"""The encoding of a recorded result."""
 
 OPAQUE = "opaque"
-"""The tag of a result that cannot be written: only its class is known."""
+"""The tag of a result that cannot be written: only its class is recorded."""
 
 _CONFIG = ConfigDict(
     ser_json_bytes="base64",
@@ -33,10 +33,10 @@ _SCALARS = (str, int, bool, float, type(None))
 
 
 class ResultCodec:
-    """Writes a tool's results and reads them back, by the return annotation where that is exact.
+    """Writes a tool's results and reads them back, by the return annotation if that is exact.
 
-    A result that comes back changed through its annotation is written with tags instead; one that
-    cannot be written at all gets the tag `opaque`, with the name of its class.
+    A result that its annotation reads back differently is written with tags instead; one that
+    cannot be written gets the tag `opaque`, with the name of its class.
     """
 
     __slots__ = ("_adapter", "_annotation")
@@ -46,7 +46,7 @@ class ResultCodec:
         self._adapter: TypeAdapter[Any] | None = None
 
     def encode(self, value: Any) -> tuple[str, bytes]:
-        """`value` as a tag and bytes; never raises for a value, whatever it is."""
+        """`value` as a tag and bytes; never raises."""
         try:
             if _is_json(value):
                 return "json", to_json(value, inf_nan_mode="constants")
@@ -88,7 +88,7 @@ class ResultCodec:
         return self._adapter
 
     def _typed(self, value: Any) -> tuple[str, bytes] | None:
-        """`value` by its annotation if it comes back the same, else `None`."""
+        """`value` by its annotation if it is read back unchanged, else `None`."""
         for tag in ("typed", "typed-fields"):
             try:
                 data = (
@@ -105,9 +105,9 @@ class ResultCodec:
 
 
 def plain_result(value: Any) -> str:
-    """`value` as JSON text for a model; NaN is `"NaN"`, what JSON cannot say is a class name.
+    """`value` as JSON text for a model; NaN is `"NaN"`, a value without a JSON form its class name.
 
-    In place of images, audio and files there is a line that says what was left out.
+    Images, audio and files are replaced by a line that says what was left out.
     """
     if type(value) not in _SCALARS and holds_content(value):
         value = without_content(value)
@@ -120,7 +120,7 @@ def plain_result(value: Any) -> str:
 
 
 def _rescued(value: Any) -> str:
-    """Text for a value that could not be written whole: lone surrogates, cycles, failing code."""
+    """Text for a value that could not be fully written: lone surrogates, cycles, failing code."""
     try:
         return to_json(
             _replaced(value, 0), bytes_mode="base64", inf_nan_mode="strings", fallback=_class_name
@@ -148,7 +148,7 @@ def _class_name(value: Any) -> str:
 
 
 def _is_json(value: Any) -> bool:
-    """Whether JSON gives back this very value: only its own types, and no others below."""
+    """Whether JSON reads back an equal value: it contains only JSON types."""
     kind = type(value)
     if kind in _SCALARS:
         return True
@@ -164,14 +164,14 @@ def _tagged_or_opaque(value: Any) -> tuple[str, bytes]:
         data = to_json(_tagged(value))
     except Exception:
         data = b""
-    # A secret is written as a hash and would not come back.
+    # A secret is written as a hash and could not be read back.
     if not data or b'"$secret"' in data:
         return OPAQUE, to_json(_class_name(value))
     return "tagged", data
 
 
 def _tagged(value: Any) -> Any:
-    """As `canonical.tagged`, with the infinities and NaN that a result may hold."""
+    """Like `canonical.tagged`, but allows infinities and NaN."""
     kind = type(value)
     if kind is float:
         return {"$float": repr(value)}

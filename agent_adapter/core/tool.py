@@ -1,4 +1,4 @@
-"""`ToolSpec`: one tool, compiled once; every call reads it and none changes it."""
+"""`ToolSpec`: one tool, compiled once and immutable."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from agent_adapter.core.validation import ArgumentCheck, ModelCheck, dump
 __all__ = ["SPEC_ATTRIBUTE", "Confirm", "Injection", "ToolSpec", "register_injection", "spec_of"]
 
 Confirm = bool | Literal["tainted"] | Callable[[Any, Any], Any]
-"""When a person is asked: always, never, in a tainted run, or as `(args, ctx) -> bool` says."""
+"""When a person is asked: always, never, in a tainted run, or if `(args, ctx)` returns true."""
 
 SPEC_ATTRIBUTE = "__agent_adapter_spec__"
-"""The attribute under which a decorated function carries its `ToolSpec`."""
+"""The attribute of a decorated function that holds its `ToolSpec`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
@@ -43,7 +43,7 @@ class ToolSpec:
     Made by `from_function` (or the `tool` decorators) and `from_json_schema`; equal only to itself.
     `timeout` is in seconds, `cost` in the unit of `RunLimits.max_cost`, `targets=None` means every
     integration. `injected` are the parameters no model can supply, `secrets` those that are masked.
-    `plain` says that the arguments are only JSON's own types, so that their digest cannot drift.
+    `plain` is true if the arguments have only JSON types, so that their digest is stable.
     `cache_key` is what a cached result depends on besides the arguments: `(args, ctx) -> str`.
     `json_text` accepts the JSON text of an object or array where one belongs.
     `collects` names the kind of a generator function, whose result is the list of its items.
@@ -104,7 +104,7 @@ class ToolSpec:
         description: str | None = None,
         **policy: Any,
     ) -> ToolSpec:
-        """The tool that `fn` is; `ToolDefinitionError` names what cannot be used as written."""
+        """The tool made of `fn`; `ToolDefinitionError` names what is invalid."""
         chosen = checked_name(name if name is not None else _name_of(fn))
         _refuse_unknown(chosen, policy)
         read = read_function(chosen, fn)
@@ -145,11 +145,11 @@ class ToolSpec:
         fn: Callable[..., Any],
         **policy: Any,
     ) -> ToolSpec:
-        """A foreign tool: arguments are checked by `schema` and given to `fn` by keyword.
+        """A foreign tool: arguments are checked by `schema` and passed to `fn` by keyword.
 
-        Unless said otherwise its results are untrusted and it counts as sending data out.
+        By default its results are untrusted and it counts as a write.
         """
-        # Loading jsonschema takes as long as loading Pydantic, and most programs never need it.
+        # Loading jsonschema takes as long as loading Pydantic, and most programs do not need it.
         from agent_adapter.core.schema.from_json_schema import SchemaCheck, injected_by_annotation
 
         chosen = checked_name(name)
@@ -185,13 +185,13 @@ class ToolSpec:
         return self.arguments.validate(self.name, self._with_json_read(args))
 
     async def validated(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """As `validate`; a check of large arguments does not hold up the event loop."""
+        """Like `validate`; large arguments are checked without blocking the event loop."""
         if self.arguments.is_large(args):
             return await asyncio.to_thread(self.validate, args)
         return self.validate(args)
 
     def _with_json_read(self, args: Any) -> Any:
-        """`args` with objects in the place of their JSON text, also where all of it is text."""
+        """`args` with JSON text replaced by its value, also if all of it is text."""
         schema = self.arguments.schema
         whole = json_text_at(schema, args, schema)
         return mended(schema, args if whole is None else whole, json_text=True)
@@ -206,7 +206,7 @@ class ToolSpec:
             try:
                 return self._json_ready(values, key)
             except PydanticSerializationError:
-                pass  # one of the values needs its type's own serialiser: they go one by one
+                pass  # a value needs the serialiser of its type: they are written one by one
         shown: dict[str, Any] = {}
         for name, value in values.items():
             if name in self.secrets:
@@ -236,11 +236,11 @@ class ToolSpec:
             return {"$secret": keyed_hash(key, self.arguments.serialised({name: value}))}
 
     def call(self, values: Mapping[str, Any], injected: Mapping[str, Any]) -> Any:
-        """What the function gives for checked `values`: to be awaited where `is_async`."""
+        """The function's return value for checked `values`: an awaitable if `is_async`."""
         return self.entry(**values, **injected)
 
     async def invoke(self, args: Mapping[str, Any], ctx: ToolContext | None = None) -> Any:
-        """Checks `args`, calls the function and gives its result: no policy, no record."""
+        """Checks `args`, calls the function and returns its result, without policy and record."""
         values = self.validate(args)
         if not self.injected:
             result = self.entry(**values)

@@ -1,4 +1,4 @@
-"""The values that cross rooms: decisions, requests, limits and policies."""
+"""Values that several layers share: decisions, requests, limits and policies."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any, Literal
 from agent_adapter.core.errors import ToolDefinitionError
 
 Effects = Literal["read", "idempotent", "write"]
-"""What repeating a call does: nothing, nothing under the same key, or everything again."""
+"""The effect of repeating a call: none, none with the same key, or the effect again."""
 
 Trust = Literal["trusted", "untrusted"]
-"""Whether a tool's result may carry somebody else's instructions."""
+"""Whether a tool's result may contain instructions of third parties."""
 
 Verdict = Literal["approved", "denied", "pending"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalDecision:
-    """What a reviewer said about one call; made by `approve`, `deny` or `pending`.
+    """A reviewer's decision on one call; made by `approve`, `deny` or `pending`.
 
-    `arguments` are the reviewer's edits: `None` leaves the call as it was asked. `record_id` and
+    `arguments` are the reviewer's edits; `None` is none. `record_id` and
     `expires_at` (seconds since the epoch) belong to decisions kept in a store, as does `signature`,
     the reviewer's own where they gave one. `stamp` is set by
     this library's ports and ties the decision to the one call they were asked about. `lapsed` says
@@ -107,7 +107,7 @@ class ApprovalDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """What a reviewer is asked: exactly the call that will run if they say yes.
+    """A request for approval: exactly the call that runs if it is approved.
 
     `arguments` is a copy of the validated arguments as JSON values, whole; secrets are masked.
     `shown` is the same as text in which control, zero-width and bidirectional characters are
@@ -115,9 +115,9 @@ class ApprovalRequest:
     a diverging attempt would add to, `accepted` their keys, `doubts` the keys of the unclear ones.
     `binding` is the digest that ties the answer to this call; `n`
     counts the calls of this tool with these arguments in the run. `payload` is the bound arguments
-    as JSON. `conversation`, `asker` and `place` are the keys of the dialogue, of whoever makes the
-    call and of its position; `run_is_known` is false where no rule can be kept for its run.
-    `root_run_id` and `limits` are what the call counts against when it is resumed.
+    as JSON. `conversation`, `asker` and `place` are the keys of the dialogue, of the caller and
+    of the call's position; `run_is_known` is false if no rule can be kept for its run.
+    `root_run_id` and `limits` apply to the call when it is resumed.
     """
 
     tool: str
@@ -155,11 +155,10 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A gate's leave to run one prepared call.
+    """Permission of a gate to run one prepared call.
 
-    `token` goes into `ctx.approval` of the very call that was asked about. `needed` is whether
-    anybody had to be asked, `decision` what they said. `forget` is called with a token that `drop`
-    gives back.
+    `token` goes into `ctx.approval` of exactly that call. `needed` is whether approval was
+    required, `decision` the decision. `drop` calls `forget` with the token.
     """
 
     needed: bool
@@ -180,7 +179,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """What one run may use, over all processes that work on it; `None` is no limit.
+    """The limits of one run over all processes that work on it; `None` is no limit.
 
     `max_cost` is in the unit of the tools' `cost`, `max_seconds` counts from the run's first call,
     `max_depth` is how deep runs started by tools may nest (a top run has depth 1).

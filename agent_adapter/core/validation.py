@@ -1,4 +1,4 @@
-"""Checking arguments once: what comes out is what is bound, shown, recorded and passed."""
+"""Validates arguments once: the same values are bound, shown, recorded and passed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from agent_adapter.core.schema.json_reading import json_validator, written_by_ty
 from agent_adapter.core.schema.mending import has_aliases, mended
 
 Validate = Callable[[str, Mapping[str, Any]], dict[str, Any]]
-"""Takes the tool's name, for its errors, and the arguments."""
+"""Takes the tool's name (for errors) and the arguments."""
 
 _SCALARS = (str, int, bool, float, type(None))
-"""Types whose values `json_ready` gives back as they are."""
+"""Types whose values `json_ready` returns unchanged."""
 
 _MASK = ord("*")
-"""What a Pydantic secret looks like once it is dumped begins with it."""
+"""The beginning of a dumped Pydantic secret."""
 
 
 class ArgumentCheck(Protocol):
     """A tool's arguments, compiled: checked, written, and described by a schema.
 
-    `may_be_slow` says that `is_large` has to be asked before a check on an event loop.
+    `may_be_slow` is true if `is_large` must be called before a check on an event loop.
     """
 
     schema: Mapping[str, Any]
@@ -40,7 +40,7 @@ class ArgumentCheck(Protocol):
         ...
 
     def is_large(self, args: Any) -> bool:
-        """Whether checking `args` takes so long that it belongs off the event loop."""
+        """Whether checking `args` takes so long that it must not run on the event loop."""
         ...
 
     def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:
@@ -144,21 +144,21 @@ class ModelCheck:
         return self._by_parameter(values) if self._renamed else values
 
     def _tried(self, args: Any) -> tuple[dict[str, Any] | None, Exception]:
-        """The model's fields, or what is wrong."""
+        """The model's fields, or the problems."""
         try:
             if type(args) is not dict:
                 args = _as_dict(args)
             if self._known.issuperset(args):
                 return self._checked(args), TypeError()
             return None, TypeError("unknown argument")
-        except Exception as exc:  # a validator of the author's may raise anything
+        except Exception as exc:  # a validator of the tool's author may raise anything
             return None, exc
 
     def _meant(self, args: Any) -> Any:
-        """Arguments that were refused, as a model may have meant them."""
+        """Refused arguments, mended as a model may have meant them."""
         try:
             return mended(self.schema, args)
-        except Exception:  # a cycle, or a mapping of the caller's
+        except Exception:  # a cycle, or a mapping of the caller
             return args
 
     def is_large(self, args: Any) -> bool:
@@ -214,7 +214,7 @@ class ModelCheck:
         return problems
 
     def _failure(self, args: Mapping[str, Any]) -> Exception:
-        """What is wrong with the arguments that the tool has, beside those it does not have."""
+        """The problems of the known arguments, besides unknown ones."""
         try:
             self._checked(args)
         except Exception as exc:

@@ -25,7 +25,7 @@ Anchor = tuple[int, str]
 CANNOT_SEE = (
     "a run that was deleted together with its chain head, and a chain that was cut back together "
     "with an older head, unless anchors from outside are given",
-    "what was done with the store's key, which lies beside a local store",
+    "use of the store's key, which is stored next to a local store",
 )
 
 

@@ -66,7 +66,7 @@ def check_send(envelope: Envelope, state: WorkflowState) -> None:
         raise ProtocolError(f"{sender!r} does not take part in the channel of {order}")
     if is_turn(envelope) and sender != state.expected_next_speaker:
         expected = state.expected_next_speaker
-        whose = f"expects {expected!r} to speak" if expected else "expects nobody: it has ended"
+        whose = f"expects {expected!r} to speak" if expected else "has ended and expects no one"
         raise ProtocolError(f"the channel {whose}, not {sender!r}")
     if is_turn(envelope) or envelope.event_type == EV_CONTEXT_SET:
         problems = envelope_problems(envelope)

@@ -46,7 +46,7 @@ def applied(updates: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, 
 
 
 def writers_of(key: str, acl: Mapping[str, Sequence[str]]) -> frozenset[str] | None:
-    """The names that may change `key`; `None` means everybody.
+    """The names that may change `key`; `None` means all.
 
     If several patterns match the key, every one of them must list the name.
     """
@@ -72,7 +72,7 @@ def check_updates(
     for key in keys:
         allowed = writers_of(key, acl or {})
         if allowed is not None and writer not in allowed:
-            names = ", ".join(sorted(allowed)) or "nobody"
+            names = ", ".join(sorted(allowed)) or "no one"
             raise ProtocolError(f"{writer!r} may not change {key!r}; context_acl allows {names}")
     for key, value in (updates.get("set") or {}).items():
         _check_size(value, VALUE_LIMIT, f"the variable {key!r}")

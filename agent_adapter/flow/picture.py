@@ -129,5 +129,5 @@ _CONDITIONS: dict[str, Callable[[Any, _Parts], str]] = {
 _TARGETS = {
     "round_robin": "next in order",
     "stay": "same speaker",
-    "revert_to_initiator": "whoever opened the channel",
+    "revert_to_initiator": "the channel's opener",
 }

@@ -232,7 +232,7 @@ def test_check_says_what_each_target_loses(run: Run, tmp_path: Path) -> None:
         assert ran.code == 0
         found[target] = [each["problem"] for each in ran.json["findings"] if each["target"]]
     assert found["anthropic"] == [
-        "anthropic is not told: anyOf",
+        "the schema for anthropic lacks anyOf",
         "anthropic sees another name for the parameter $filter",
     ]
     assert found["openai"][0].startswith("openai shows only 10")

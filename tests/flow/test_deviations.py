@@ -108,7 +108,7 @@ def test_deviation_5_a_participant_is_listed_once() -> None:
 def test_deviation_6_nobody_may_speak_after_the_end() -> None:
     """Where nobody is expected every turn is refused."""
     ended = folded(TransitionGraph("a"), text("a"))
-    with pytest.raises(ProtocolError, match="expects nobody"):
+    with pytest.raises(ProtocolError, match="expects no one"):
         check_send(text("a"), ended)
 
 

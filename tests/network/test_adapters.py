@@ -166,7 +166,7 @@ def test_workflow_out_of_turn_names_both() -> None:
 
 def test_ended_workflow_expects_nobody() -> None:
     """Once nobody is expected, nobody may speak."""
-    with pytest.raises(ProtocolError, match="expects nobody: it has ended, not A"):
+    with pytest.raises(ProtocolError, match="has ended and expects no one, not A"):
         run(workflow(), "a", "b", "c", "a")
 
 

@@ -118,7 +118,7 @@ async def test_none_is_silence() -> None:
 async def test_another_value_fails_the_turn() -> None:
     """What is none of these is an error that says what would be one."""
     [error] = (await _round(lambda: 42)).errors
-    assert "gave a int; give a text, a Handoff" in str(error)
+    assert "returned a int; return a text, a Handoff" in str(error)
 
 
 async def test_a_stranger_cannot_take_part() -> None:

@@ -391,7 +391,7 @@ async def test_sender_is_the_connection_s_own(here: HubClient, server: WebSocket
     forged = Envelope(channel.channel_id, anna.agent_id, None, EV_TEXT, {"text": "pay"})
     answer = await asked(socket, "post_envelope", envelope=forged.to_dict(), adopted=[])
     assert answer["error"] == "access-denied"
-    assert "nobody yet" in answer["message"]
+    assert "no one yet" in answer["message"]
     assert len(await here.read_wal(channel.channel_id)) == before
     await socket.close()
 

@@ -201,7 +201,7 @@ async def test_a_foreign_task_stays_as_it_is(house: House) -> None:
     """Only its owner may change a task."""
     task = await house.use("tasks", action="start", title="soup")
     house.ann = house.bob
-    with pytest.raises(aa.ToolError, match="of yours"):
+    with pytest.raises(aa.ToolError, match="you have no task"):
         await house.use("tasks", action="cancel", task_id=task["task_id"])
 
 

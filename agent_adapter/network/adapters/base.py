@@ -87,7 +87,7 @@ class ChannelAdapter(Protocol):
         ...
 
     def expected_next(self, metadata: ChannelMetadata, state: AdapterState) -> ExpectedTurn | None:
-        """The only participant who may take the next turn; `None` if nobody or everybody may."""
+        """The only participant who may take the next turn; `None` if there is no such one."""
         ...
 
     def next_turn(

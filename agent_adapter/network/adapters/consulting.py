@@ -55,7 +55,7 @@ class ConsultingAdapter(TextChannelAdapter):
             return
         expected = self.expected_next(metadata, state)
         if expected is None:
-            raise ProtocolError("the consulting channel expects nobody: its question is answered")
+            raise ProtocolError("the consulting channel expects no one: its question is answered")
         if envelope.sender_id != expected.agent_id:
             names = metadata.names()
             part = "question" if not state.initiator_sent else "answer"
@@ -85,7 +85,7 @@ class ConsultingAdapter(TextChannelAdapter):
     def expected_next(
         self, metadata: ChannelMetadata, state: ConsultingState
     ) -> ExpectedTurn | None:
-        """The opener, then the other participant, then nobody."""
+        """The opener, then the other participant, then no one."""
         if state.respondent_replied:
             return None
         asks, answers = _opener_first(metadata)

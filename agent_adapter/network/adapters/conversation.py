@@ -30,7 +30,7 @@ class ConversationState:
 
 
 class ConversationAdapter(TextChannelAdapter):
-    """Two participants without an order: each text opens a turn for the other one."""
+    """Two participants in any order: each text opens a turn for the other one."""
 
     state_type = ConversationState
     manifest = ChannelManifest(

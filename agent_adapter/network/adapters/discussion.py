@@ -1,4 +1,4 @@
-"""`discussion`: several participants who speak in a fixed round."""
+"""`discussion`: several participants who speak in a fixed order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DiscussionState:
 
 
 class DiscussionAdapter(TextChannelAdapter):
-    """Two or more participants who speak in a fixed circle."""
+    """Two or more participants who speak in a fixed order, again and again."""
 
     state_type = DiscussionState
     manifest = ChannelManifest(
@@ -49,7 +49,7 @@ class DiscussionAdapter(TextChannelAdapter):
     )
 
     def validate_create(self, metadata: ChannelMetadata) -> None:
-        """Raises `ProtocolError` for an `ordering` other than the circle."""
+        """Raises `ProtocolError` for an `ordering` other than round robin."""
         TextChannelAdapter.validate_create(self, metadata)
         ordering = metadata.knobs.get("ordering", ORDERING_ROUND_ROBIN)
         if ordering != ORDERING_ROUND_ROBIN:
@@ -69,14 +69,14 @@ class DiscussionAdapter(TextChannelAdapter):
         expected = state.expected_next_speaker
         if self.check_turn(metadata, envelope) and envelope.sender_id != expected:
             names = metadata.names()
-            whose = f"{names[expected]} ({expected})" if expected in names else "nobody"
+            whose = f"{names[expected]} ({expected})" if expected in names else "no one"
             raise ProtocolError(
                 f"the discussion expects {whose} to speak, not {names[envelope.sender_id]} "
                 f"({envelope.sender_id})"
             )
 
     def fold(self, envelope: Envelope, state: DiscussionState) -> DiscussionState:
-        """The next participant of the circle is expected."""
+        """The next participant in order is expected."""
         order = state.participant_order
         if envelope.event_type != EV_TEXT or envelope.sender_id not in order:
             return state

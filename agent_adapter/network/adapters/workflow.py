@@ -186,7 +186,7 @@ def packet_text(envelope: Envelope) -> str | None:
 def _out_of_turn(metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState) -> str:
     names, expected = metadata.names(), state.expected_next_speaker
     if expected is None:
-        whose = "expects nobody: it has ended"
+        whose = "has ended and expects no one"
     else:
         whose = f"expects {names.get(expected, expected)} ({expected}) to speak"
     return (

@@ -1,4 +1,4 @@
-"""Going back in a channel: forked from a point of its log, or folded again from the start."""
+"""Forks a channel at a message of its log, or folds the log again."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _COPIED = ["type", "version", "creator_id", "graph_hash", "knobs", "labels", "me
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayReport:
-    """What folding a channel's log again gave.
+    """The result of folding a channel's log again.
 
     Attributes:
         channel_id: the channel.
         envelopes: how many entries its log has.
-        matches: whether the log says exactly what is kept beside it.
-        differences: what does not fit, one line each.
-        state: the state that the log gives, as JSON.
+        matches: whether the folded log equals the stored state.
+        differences: one line per difference.
+        state: the folded state, as JSON.
     """
 
     channel_id: str
@@ -59,10 +59,10 @@ class ReplayReport:
 def fork(
     tx: Transaction, context: HubContext, channel_id: str, at: str, new_channel_id: str
 ) -> Change:
-    """Make a channel whose log is that of `channel_id` up to the envelope `at`, and pause it.
+    """Copy a channel's log up to the envelope `at` into a new, paused channel.
 
-    Context, audience and taint are copied with it; approvals, limits and deadlines are not. The
-    same fork asked for again is the one that was made.
+    Context, audience and taint are copied; approvals, limits and deadlines are not. Repeating the
+    operation with the same new id returns the existing fork.
     """
     made = tx.get("channels", new_channel_id)
     if made is not None:
@@ -84,7 +84,7 @@ def fork(
 def resume(
     tx: Transaction, context: HubContext, channel_id: str, cached: ChannelSnapshot | None = None
 ) -> Change:
-    """Let a fork go on: the turn that it stopped at is due."""
+    """Resume a fork: the turn at which it stopped is due."""
     row = channel_row(tx, channel_id)
     channel = ChannelTransaction(tx, context, row, cached)
     if not row["paused"] or channel.is_over:
@@ -102,7 +102,7 @@ def writes_after(tx: Transaction, channel_id: str, at: str) -> list[dict[str, An
 
 
 def replay(tx: Transaction, context: HubContext, channel_id: str) -> ReplayReport:
-    """Fold the channel's log again and compare it with what is kept beside it."""
+    """Fold the channel's log again and compare the result with the stored state."""
     row = channel_row(tx, channel_id)
     snapshot = load_snapshot(tx, row, context.adapters)
     adapter, state = snapshot.adapter, snapshot.adapter.initial_state(snapshot.metadata)

@@ -93,7 +93,7 @@ def answer(channel: ChannelTransaction, envelope: Envelope) -> Change:
     agrees = envelope.event_type == EV_CHANNEL_INVITE_ACK
     pending = envelope.sender_id in metadata.pending_acks
     if not pending or (metadata.state is not ChannelState.PENDING and not agrees):
-        # Answered before, or no longer asked: nothing changes.
+        # Already answered, or the channel is no longer pending: nothing changes.
         return Change(metadata.channel_id, channel.before, accepted=envelope, repeated=True)
     key = {"channel_id": metadata.channel_id, "agent_id": envelope.sender_id}
     values: Row = {"ack": "acked" if agrees else "rejected"}
@@ -294,7 +294,7 @@ def _activate(channel: ChannelTransaction) -> None:
     channel.say(EV_CHANNEL_OPENED, {"channel_id": channel.row["channel_id"]})
     expectations.stop_acks(channel.tx, channel.row["channel_id"])
     first = channel.before.adapter.expected_next(channel.metadata, channel.state)
-    # The opener has a message at hand: sending it takes the first turn. Anyone else is started.
+    # An opener sends the first message itself, which takes the first turn; others are started.
     channel.give_turn(first, by_hand=first is not None and _is_opener(channel, first))
     expectations.of_silence(channel.tx, channel.before.deadlines, channel.row["channel_id"])
 

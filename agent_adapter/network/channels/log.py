@@ -215,7 +215,7 @@ def _check_open(channel: ChannelTransaction) -> None:
     if state is not ChannelState.ACTIVE:
         reason = f" ({channel.metadata.close_reason})" if channel.metadata.close_reason else ""
         raise ProtocolError(
-            f"channel {channel.row['channel_id']} is {state.value}{reason} and takes no messages"
+            f"channel {channel.row['channel_id']} is {state.value}{reason} and accepts no messages"
         )
 
 
@@ -278,7 +278,7 @@ def _turn_ended(
         row = turn_queue.held(channel.tx, turn)
         if row["agent_id"] != envelope.sender_id:
             raise ProtocolError(
-                f"turn {turn.turn_id} is {row['agent_id']}'s, not {envelope.sender_id}'s"
+                f"turn {turn.turn_id} belongs to {row['agent_id']}, not to {envelope.sender_id}'s"
             )
         return row
     turn_id = channel.row["turn_id"]

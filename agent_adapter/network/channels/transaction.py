@@ -33,22 +33,22 @@ ENVELOPE_LIMIT = 512 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HubContext:
-    """What an operation needs of its hub: the channel types, and who takes turns by hand."""
+    """What an operation needs from its hub: the channel types, and who is a person."""
 
     adapters: AdapterRegistry
     is_person: Callable[[str], bool]
 
 
 class Change:
-    """What one operation did to one channel: to be told to those who listen, once it is durable.
+    """What one operation did to one channel; delivered to participants once it is durable.
 
     Attributes:
         channel_id: the channel.
         snapshot: the channel after it.
         envelopes: those appended, in order.
         due: turns that may be started now or later.
-        accepted: the envelope that was asked for, where one was.
-        repeated: nothing was written, since it had been done before.
+        accepted: the envelope that the operation accepted, if any.
+        repeated: whether nothing was written because it had been done before.
     """
 
     __slots__ = ("accepted", "channel_id", "due", "envelopes", "repeated", "snapshot")
@@ -72,7 +72,7 @@ class Change:
 
 
 class ChannelTransaction:
-    """The channel's row, log and turn under change; `finish` writes what the row must say."""
+    """The channel's row, log and turn during one change; `finish` writes the row."""
 
     __slots__ = (
         "_closed_at",
@@ -137,14 +137,14 @@ class ChannelTransaction:
     def say(
         self, event_type: str, data: Mapping[str, Any], audience: list[str] | None = None
     ) -> Envelope:
-        """Append what the hub itself says, in the opener's name."""
+        """Append an event of the hub itself, with the opener as its sender."""
         creator = self.metadata.creator_id
         return self.append(
             Envelope(self.row["channel_id"], creator, audience, event_type, dict(data))
         )
 
     def give_turn(self, turn: ExpectedTurn | None, *, by_hand: bool = False) -> None:
-        """The next turn is due; `by_hand` waits for its participant's own message."""
+        """Make the next turn due; one `by_hand` waits for its participant's own message."""
         if turn is None:
             self._values["expected"] = None
             return
@@ -162,7 +162,7 @@ class ChannelTransaction:
             expectations.of_turn(self.tx, self.before.deadlines, channel_id, n, turn.agent_id)
 
     def unpause(self) -> Change:
-        """Let the channel go on with the turn that it stands at."""
+        """Continue the channel with its current turn."""
         self._values["paused"] = 0
         turn_id = self.row["turn_id"]
         turn = self.tx.get("turns", turn_id) if turn_id is not None else None
@@ -176,12 +176,12 @@ class ChannelTransaction:
         return self.finish()
 
     def move(self, state: ChannelState, **changes: Any) -> None:
-        """The channel is in `state` from now on; `changes` are fields of its metadata."""
+        """Set the lifecycle state; `changes` are fields of the metadata."""
         self.metadata = in_state(self.metadata, state, **changes)
         self._values["state"] = state.value
 
     def end(self, reason: str, state: ChannelState = ChannelState.CLOSED) -> None:
-        """The channel is over: said in the log, its turns dropped, its deadlines gone."""
+        """End the channel: append the event, drop its turns and its deadlines."""
         tx, channel_id = self.tx, self.row["channel_id"]
         event = EV_CHANNEL_EXPIRED if state is ChannelState.EXPIRED else EV_CHANNEL_CLOSED
         self.say(event, {"reason": reason, "channel_id": channel_id})
@@ -201,7 +201,7 @@ class ChannelTransaction:
         return self.metadata.state in TERMINAL_STATES
 
     def finish(self, accepted: Envelope | None = None) -> Change:
-        """Write the channel's row; what was done, for those who listen."""
+        """Write the channel's row; returns what was done."""
         revision = self.row["revision"] + 1
         folded = self.before.folded
         if self.state is not self.before.state:

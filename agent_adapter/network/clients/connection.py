@@ -40,7 +40,7 @@ class HubConnection:
     """A connection to the hub at the other end of `link`; made when it is first needed.
 
     `hub` may be given with a `LocalLink`, and is then the same. `executor` runs the tool calls of
-    participants registered here; the hub's own does where the hub is in this process, else the
+    participants registered here; without it the hub's own if the hub is in this process, else the
     process's default one.
     """
 
@@ -64,7 +64,7 @@ class HubConnection:
 
     @property
     def hub(self) -> Hub | None:
-        """The hub, where it is in this process."""
+        """The hub, if it is in this process."""
         return self._hub
 
     @property
@@ -84,7 +84,7 @@ class HubConnection:
         return cast("Executor", runner_for(None))
 
     async def drop(self, client: Registered, *, unregister: bool = False) -> None:
-        """Detach a participant, and unregister it if asked; called by its client."""
+        """Detach a participant, and with `unregister` remove it; called by its client."""
         if client in self._clients:
             self._clients.remove(client)
         far = self._far
@@ -94,10 +94,10 @@ class HubConnection:
             await far.unregister(client.agent_id)
         await far.detach(client.agent_id)
 
-    # --- who there is -------------------------------------------------------------------------
+    # --- participants -------------------------------------------------------------------------
 
     async def get_agent(self, name_or_id: str) -> Passport:
-        """The passport of a participant, by name or id; `NotFoundError` for none."""
+        """The passport of a participant, by name or id; `NotFoundError` if there is none."""
         return await (await self.hub_like()).get_agent(name_or_id)
 
     async def list_agents(
@@ -108,29 +108,29 @@ class HubConnection:
         kind: str | None = None,
         limit: int = 50,
     ) -> list[Passport]:
-        """Participants: those with a capability, of a kind, or whose words match `query`."""
+        """Participants with a capability, of a kind, or whose name or résumé contains `query`."""
         return await (await self.hub_like()).list_agents(
             capability=capability, query=query, kind=kind, limit=limit
         )
 
     async def get_resume(self, agent_id: str) -> Resume:
-        """What a participant can do."""
+        """The résumé of a participant."""
         return await (await self.hub_like()).get_resume(agent_id)
 
     async def get_rule(self, agent_id: str) -> Rule:
-        """What a participant may do."""
+        """The rule of a participant."""
         return await (await self.hub_like()).get_rule(agent_id)
 
     async def get_skill(self, agent_id: str) -> str | None:
-        """The page that a participant has published about itself."""
+        """The page that a participant publishes about itself."""
         return await (await self.hub_like()).get_skill(agent_id)
 
     async def set_resume(self, agent_id: str, resume: Resume) -> None:
-        """Replace what a participant says it can do."""
+        """Replace a participant's résumé."""
         await (await self.hub_like()).set_resume(agent_id, resume)
 
     async def set_rule(self, agent_id: str, rule: Rule) -> None:
-        """Replace what a participant may do."""
+        """Replace the rule of a participant."""
         await (await self.hub_like()).set_rule(agent_id, rule)
 
     async def set_skill(self, agent_id: str, skill_md: str | None) -> None:
@@ -166,7 +166,7 @@ class HubConnection:
         return [item for item in found if include_terminal or not item.is_terminal()]
 
     async def close_channel(self, channel_id: str, *, reason: str = "") -> ChannelMetadata:
-        """Close a channel; one that has ended stays as it is."""
+        """Close a channel; a channel that has ended is left unchanged."""
         return await (await self.hub_like()).close_channel(channel_id, reason)
 
     async def post_envelope(self, envelope: Envelope) -> str:

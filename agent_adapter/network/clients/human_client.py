@@ -85,7 +85,7 @@ class HumanClient(ParticipantClient):
         return await self.send_envelope(envelope)
 
     async def close_channel(self, channel_id: str, reason: str = "human_closed") -> ChannelMetadata:
-        """Close a channel that the person is in; one that has ended stays as it is."""
+        """Close a channel of the person; a channel that has ended is left unchanged."""
         return await super().close_channel(channel_id, reason)
 
     def on_envelope(self, callback: Callback) -> None:

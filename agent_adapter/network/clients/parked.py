@@ -54,7 +54,7 @@ class ParkedTurns:
                 pause = min(pause * 1.5, _SLOWEST)
             await self._wake(turn_id)
         except NetworkError as exc:
-            _log.info("the hub was not told that turn %s can go on: %s", turn_id, exc)
+            _log.info("the hub was not notified that turn %s can continue: %s", turn_id, exc)
         finally:
             if self._watching.get(turn_id) is asyncio.current_task():
                 del self._watching[turn_id]

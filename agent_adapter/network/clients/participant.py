@@ -87,7 +87,7 @@ class Channel:
         return self._metadata
 
     async def close(self, reason: str = "") -> ChannelMetadata:
-        """Close the channel; one that has ended stays as it is."""
+        """Close the channel; a channel that has ended is left unchanged."""
         self._metadata = await self._client.close_channel(self.channel_id, reason)
         return self._metadata
 
@@ -128,17 +128,17 @@ class ParticipantClient:
 
     @property
     def passport(self) -> Passport:
-        """Who it is."""
+        """Its identity record."""
         return self._passport
 
     @property
     def resume(self) -> Resume:
-        """What it says it can do."""
+        """Its résumé."""
         return self._resume
 
     @property
     def rule(self) -> Rule:
-        """What it may do."""
+        """Its permissions and limits."""
         return self._rule
 
     @property
@@ -238,7 +238,7 @@ class ParticipantClient:
         return await hub.post_envelope(envelope, answers=answers)
 
     async def close_channel(self, channel_id: str, reason: str = "") -> ChannelMetadata:
-        """Close a channel that the participant is in; one that has ended stays as it is."""
+        """Close a channel of the participant; a channel that has ended is left unchanged."""
         self.check_connected()
         return await self._hub_client.close_channel(channel_id, reason=reason)
 

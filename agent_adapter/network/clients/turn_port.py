@@ -46,8 +46,8 @@ class HubTurnPort:
         """The check of the attempt's row for a transaction in the hub's own store.
 
         Another store has no transaction in common with the hub, so the hub is asked instead. A hub
-        gives a turn of a lost connection to somebody else only after a grace of seconds, so that
-        its answer still holds when the intent is written.
+        reassigns the turn of a lost connection only after a grace period, so that its answer still
+        holds when the intent is written.
         """
         if getattr(self._hub, "store", None) is store:
             return partial(turn_queue.stale_reason, ref=self.ref)
@@ -56,7 +56,7 @@ class HubTurnPort:
         except StaleTurn:
             raise
         except NetworkError as exc:
-            # Nobody can say whether another process runs the turn by now, so this one must not.
+            # Another process may run the turn by now, so this one must not write.
             raise StaleTurn(
                 f"attempt {self.ref.attempt} of turn {self.ref.turn_id} may not write: its hub "
                 f"cannot be asked ({exc})"

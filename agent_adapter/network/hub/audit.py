@@ -1,4 +1,4 @@
-"""The audit log: what happened to participants and channels, beside the channels' own logs."""
+"""The audit log of a hub: what happened to participants and channels."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _PAGE = 1000
 
 
 def write(tx: Transaction, kind: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Add one record, in the same operation as what it tells of; the record.
+    """Add one record in the operation that it describes, and return it.
 
-    Of the facts `agent_id` and `channel_id` can be looked for.
+    The facts `agent_id` and `channel_id` are indexed.
     """
     record = {"at": iso(tx.now), "kind": kind, **facts}
     named = {name: facts.get(name) for name in ("agent_id", "channel_id")}

@@ -25,7 +25,7 @@ from agent_adapter.store.base import Operation, Row, Store, Transaction
 T = TypeVar("T")
 
 ChannelOperation = Callable[[Transaction, ChannelSnapshot | None], Any]
-"""An operation on one channel, given what is known of it."""
+"""An operation on one channel; its second argument is the cached snapshot, if any."""
 
 _KEPT_CHANNELS = 4096
 _MOST_CHECKED = 65_536
@@ -323,8 +323,8 @@ class ChannelService:
     async def _missed_before(self, change: Change) -> Sequence[Envelope]:
         """Envelopes before those of `change` that were never delivered.
 
-        A sender may be cancelled, or a write fail late, after its envelope was accepted: whoever
-        changes the channel next delivers it first, so that deliveries follow the log.
+        A sender may be cancelled, or its write may fail late, after its envelope was accepted. The
+        next change of the channel then delivers it first, so that deliveries follow the log.
         """
         first = change.snapshot.seq - len(change.envelopes)
         seq = self._delivered.get(change.channel_id, first)

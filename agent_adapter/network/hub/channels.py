@@ -1,4 +1,4 @@
-"""`Channels`: what can be asked of a hub's channels, and done to them."""
+"""`Channels`: opens, reads, changes, closes and forks a hub's channels."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Channels:
         `required_acks` is how many must agree; `None` is all. `ttl` is its longest lifetime.
 
         Raises:
-            ProtocolError: the channel is invalid, an invitee declined, or nobody answered in time.
+            ProtocolError: the channel is invalid, an invitee declined, or did not answer in time.
             AccessDeniedError: a rule does not permit it.
             NotFoundError: a participant is not registered.
         """
@@ -109,8 +109,8 @@ class Channels:
         """Accept an envelope and everything that follows from it; its id.
 
         `turn` names the attempt whose packet it is; `adopted` the calls of earlier attempts whose
-        staged changes count. A repeated `idempotency_key` gives the id of the first acceptance.
-        `answers` is the id of the turn that a person answers.
+        staged changes are applied. A repeated `idempotency_key` gives the id of the first
+        acceptance. `answers` is the id of the turn that a person answers.
 
         Raises:
             ProtocolError: the channel does not accept it now; the message says what it expects.
@@ -140,7 +140,7 @@ class Channels:
         return change.accepted.envelope_id if change.accepted is not None else ""
 
     async def close_channel(self, channel_id: str, reason: str = "") -> ChannelMetadata:
-        """Close a channel; one that has ended stays as it is."""
+        """Close a channel; a channel that has ended is left unchanged."""
         why = reason or "explicit_close"
         return await self._changed(
             channel_id,

@@ -7,7 +7,7 @@
 | `speak` | `channel_id`, `sender` (name or id), `text` or `event_type` with `event_data`, `key` |
 | `close` | `channel_id`, `reason` |
 | `fork` | `channel_id`, `at` (an envelope's id) |
-| `resume` | `channel_id` of a fork that is to go on |
+| `resume` | `channel_id` of a paused fork |
 | `ack` | `channel_id`, `sender`, `agree` (true or false) |
 """
 
@@ -36,9 +36,9 @@ _AT_ONCE = 50
 
 
 def queue(tx: Transaction, kind: str, payload: Mapping[str, Any], by: str = "") -> str:
-    """Ask the store's hub to do something; the command's id."""
+    """Queue a command for the store's hub; returns its id."""
     if kind not in KINDS:
-        raise ProtocolError(f"no command {kind!r}; there are {', '.join(KINDS)}")
+        raise ProtocolError(f"no command {kind!r}; the commands are {', '.join(KINDS)}")
     id = new_id("cmd")
     row: Row = {"id": id, "kind": kind, "payload": json.dumps(dict(payload)), "by": by}
     tx.insert("commands", row | {"state": "queued", "created_at": tx.now})
@@ -46,7 +46,7 @@ def queue(tx: Transaction, kind: str, payload: Mapping[str, Any], by: str = "") 
 
 
 def queued(tx: Transaction) -> list[Row]:
-    """Commands that wait, oldest first, a bounded number."""
+    """The oldest queued commands, at most 50."""
     return tx.select("commands", {"state": "queued"}, order_by="created_at", limit=_AT_ONCE)
 
 
@@ -65,7 +65,7 @@ def result(tx: Transaction, id: str) -> dict[str, Any] | None:
 
 
 async def run(channels: Channels, identities: Identities, row: Row) -> tuple[str, dict[str, Any]]:
-    """Do what the command asks: its end state and result."""
+    """Run the command; returns its end state and result."""
     kind = row["kind"]
     command = KINDS.get(kind)
     if command is None:
@@ -124,7 +124,7 @@ class Close(Command):
     reason: str = ""
 
     async def run(self, channels: Channels, identities: Identities, id: str) -> dict[str, Any]:
-        """Close it; one that has ended stays as it is."""
+        """Close it; a channel that has ended is left unchanged."""
         metadata = await channels.close_channel(self.channel_id, self.reason)
         return {"state_of_channel": metadata.state.value, "reason": metadata.close_reason}
 

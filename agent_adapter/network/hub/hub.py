@@ -41,14 +41,14 @@ class Hub:
     """The one hub of a store: `await Hub.open(store)`, `await hub.close()`, or `async with`.
 
     Its methods are those of its collaborators: `Identities` (who is registered), `Channels` (what
-    is accepted), `Turns` (whose turn it is), `Tasks` and `Scheduler` (what happens with time).
+    is accepted), `Turns` (whose turn it is), `Tasks` and `Scheduler` (deadlines and sweeps).
 
     Attributes:
         store: the store of all durable state.
         executor: runs the tool calls of participants in this process.
         adapters: the channel types it knows.
         driver_for: returns the driver of an agent; `None` leaves the choice to the clients.
-        audit_log: what happened to participants and channels.
+        audit_log: the records of participants and channels.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Hub:
         self._holder = new_id("hub")
         self._loop = asyncio.get_running_loop()
         self._closed = False
-        # Rounds and sweeps must not inherit the context of whichever call happened to start them.
+        # Rounds and sweeps must not inherit the context of the call that happens to start them.
         context = contextvars.copy_context()
         self._service = service = ChannelService(
             store, holder=self._holder, adapters=self.adapters, clock=clock, context=context

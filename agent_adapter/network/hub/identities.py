@@ -38,7 +38,7 @@ class Identities:
         """Like `find`; `NotFoundError` lists the known names if there is none."""
         found = self.find(name_or_id)
         if found is None:
-            names = ", ".join(sorted(self._ids)[:20]) or "nobody"
+            names = ", ".join(sorted(self._ids)[:20]) or "none"
             raise NotFoundError(f"no participant {name_or_id!r} is registered; registered: {names}")
         return found
 
@@ -111,19 +111,19 @@ class Identities:
         return self.get(name_or_id).passport
 
     async def get_resume(self, agent_id: str) -> Resume:
-        """What a participant can do."""
+        """The résumé of a participant."""
         return self.get(agent_id).resume
 
     async def get_rule(self, agent_id: str) -> Rule:
-        """What a participant may do."""
+        """The rule of a participant."""
         return self.get(agent_id).rule
 
     async def get_skill(self, agent_id: str) -> str | None:
-        """The page that a participant has published about itself."""
+        """The page that a participant publishes about itself."""
         return self._skills.get(self.get(agent_id).agent_id)
 
     async def set_resume(self, agent_id: str, resume: Resume) -> None:
-        """Replace what a participant says it can do; the observed record stays."""
+        """Replace a participant's résumé; the observed record stays."""
         old = self.get(agent_id)
         version = old.resume.version + 1
 
@@ -163,7 +163,7 @@ class Identities:
         kind: str | None = None,
         limit: int = 50,
     ) -> list[Passport]:
-        """Participants: those with a capability, of a kind, or whose words match `query`."""
+        """Participants with a capability, of a kind, or whose name or résumé contains `query`."""
         found = [
             item.passport
             for item in self._by_id.values()

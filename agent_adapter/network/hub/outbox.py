@@ -1,4 +1,4 @@
-"""`Outbox`: what waits to be delivered to one participant, in order, without holding up the hub."""
+"""`Outbox`: delivers envelopes to one participant, in order, without blocking the hub."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _log = logging.getLogger("agent_adapter.network")
 
 
 class Outbox:
-    """A queue and a task of its own for one receiver.
+    """A queue and a task for one receiver.
 
-    A receiver that raises loses that envelope alone; it is logged. `messages` is how many texts
-    and packets wait; what the hub itself says is not counted.
+    If a receiver raises, the exception is logged and only that envelope is lost. `messages` is the
+    number of waiting texts and packets; the hub's own events do not count.
     """
 
     def __init__(
@@ -32,21 +32,21 @@ class Outbox:
         self._pump = start(self._deliver)
 
     def put(self, envelope: Envelope, seq: int) -> None:
-        """Deliver `envelope`, entry `seq` of its channel's log, after those that wait."""
+        """Deliver `envelope`, entry `seq` of its channel's log, after those that are waiting."""
         self._waiting.append((envelope, seq))
         self.messages += envelope.event_type in TURN_EVENTS
         if self._more is not None and not self._more.done():
             self._more.set_result(None)
 
     async def drained(self) -> None:
-        """Return when nothing waits any more, or nothing is delivered any more."""
+        """Return when the queue is empty, or delivery has stopped."""
         while (self._waiting or self._busy) and not self._pump.done():
             empty: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._empty.append(empty)
             await asyncio.wait([empty, self._pump], return_when=asyncio.FIRST_COMPLETED)
 
     def close(self) -> None:
-        """Deliver nothing more; what is being delivered is cancelled."""
+        """Stop delivering; a delivery under way is cancelled."""
         self._waiting.clear()
         self.messages = 0
         if self._pump is not asyncio.current_task():

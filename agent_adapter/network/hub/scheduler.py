@@ -1,4 +1,4 @@
-"""`Scheduler`: what a hub does with time: deadlines, lifetimes, decisions, commands, its lease."""
+"""`Scheduler`: sweeps deadlines, lifetimes, decisions and commands, and renews the lease."""
 
 from __future__ import annotations
 

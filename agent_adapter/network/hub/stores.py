@@ -1,4 +1,4 @@
-"""The store that a hub is given: ours, a place, or AG2's store in memory."""
+"""Resolves what `Hub.open` was given to a store."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _beside: WeakKeyDictionary[Any, MemoryStore] = WeakKeyDictionary()
 
 
 def hub_store(given: Any, clock: Clock | None) -> tuple[Store, bool]:
-    """The store for what `Hub.open` was given, and whether the hub is to close it.
+    """The store for the argument of `Hub.open`, and whether the hub closes it.
 
-    AG2's `MemoryKnowledgeStore` gets a memory store of ours for as long as it lives, so that a hub
-    opened on it again finds what was there. `TypeError` for anything that is no store.
+    For AG2's `MemoryKnowledgeStore` it is a memory store of this library with the same lifetime, so
+    that a second hub over it finds the same data. `TypeError` for anything that is not a store.
     """
     if given is None or isinstance(given, (str, os.PathLike)):
         return open_store(given, clock=clock or time.time), True

@@ -41,7 +41,7 @@ class Tasks:
     async def start_task(
         self, task_id: str, owner_id: str, title: str, channel_id: str | None = None
     ) -> Task:
-        """Keep a new task; a known `task_id` gives the existing task."""
+        """Store a new task; a known `task_id` returns the existing one."""
         return await self._service.write(
             lambda tx: start_task(tx, task_id, owner_id, title, channel_id)
         )
@@ -55,9 +55,9 @@ class Tasks:
         note: str | None = None,
         result: str | None = None,
     ) -> Task:
-        """Change a task of its owner; one that has ended stays as it is.
+        """Change a task of its owner; a task that has ended is left unchanged.
 
-        `NotFoundError` for a task of somebody else, `ProtocolError` for an unknown state.
+        `NotFoundError` for another owner's task, `ProtocolError` for an unknown state.
         """
         return await self._service.write(
             lambda tx: update_task(tx, task_id, owner_id, state=state, note=note, result=result)
@@ -79,7 +79,7 @@ class Tasks:
 def start_task(
     tx: Transaction, task_id: str, owner_id: str, title: str, channel_id: str | None
 ) -> Task:
-    """Insert a new task; a known `task_id` gives the existing task."""
+    """Insert a new task; a known `task_id` returns the existing one."""
     row: Row = {
         "task_id": task_id,
         "owner_id": owner_id,
@@ -111,7 +111,7 @@ def update_task(
         raise ProtocolError(f"a task is one of {', '.join(TASK_STATES)}, not {state!r}")
     task = read_task(tx, task_id)
     if task.owner_id != owner_id:
-        raise NotFoundError(f"there is no task {task_id!r} of yours")
+        raise NotFoundError(f"you have no task {task_id!r}")
     if task.state != "running":
         return task
     notes = task.notes if note is None else (*task.notes, note)

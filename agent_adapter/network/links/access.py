@@ -1,7 +1,7 @@
-"""Who may ask for an operation over a connection: one check per condition.
+"""Who may request an operation over a connection: one check per condition.
 
-A check raises the error that the client gets. It may replace an argument by the hub's own form of
-it, so that an operation never works with what the other end claims.
+A check raises the error that the client gets. It may replace an argument by the hub's own value, so
+that an operation never trusts what the other end claims.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agent_adapter.network.turns.turn_types import TurnRef
 
 
 class Asker(Protocol):
-    """The connection that asks, as far as checks need it."""
+    """The requesting connection, as far as checks need it."""
 
     def check_own(self, agent_id: str) -> None:
         """`AccessDeniedError` for a participant that the connection has not registered."""
@@ -27,11 +27,11 @@ class Asker(Protocol):
         ...
 
     async def check_own_parked(self, turn_id: str) -> None:
-        """`NotFoundError` for a turn of somebody else."""
+        """`NotFoundError` for a turn of another connection."""
         ...
 
     def own_turn(self, turn: TurnRef) -> TurnRef:
-        """The hub's own reference to an attempt; `StaleTurn` where it is not under way here."""
+        """The hub's own reference to an attempt; `StaleTurn` if it is not running here."""
         ...
 
     def own_envelope(self, envelope: Envelope) -> Envelope:

@@ -1,4 +1,4 @@
-"""`Connection`: a client's connection to a hub, renewed when it is cut."""
+"""`Connection`: a client's connection to a hub; it reconnects when it is lost."""
 
 from __future__ import annotations
 
@@ -45,16 +45,17 @@ class Socket(Protocol):
         ...
 
     def __aiter__(self) -> AsyncIterator[str | bytes]:
-        """The texts that arrive, until the end; an `OSError` when the connection is cut."""
+        """The received texts until the connection is closed; `OSError` when it is lost."""
         ...
 
 
 class Connection:
-    """A connection that reconnects; unanswered requests are sent again, and done once.
+    """A connection that reconnects; unanswered requests are sent again, and executed once.
 
-    `dial` opens a socket. `on_frame` takes what the hub sends unasked. `on_return` is awaited after
-    a cut, before any other request is sent. `on_end` is called with the reason when the connection
-    is lost for good. After a cut it tries for `reconnect_for` seconds.
+    `dial` opens a socket. `on_frame` receives the frames that the hub sends without a request.
+    `on_return` is awaited after a reconnection, before any other request is sent. `on_end` is
+    called with the reason when the connection has ended. Reconnecting is tried for `reconnect_for`
+    seconds.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Connection:
         return self._ready.is_set() and self._ended is None
 
     async def open(self) -> None:
-        """Connect for the first time; the error says why that failed."""
+        """Connect for the first time; the error has the reason of a failure."""
         socket, texts = await self._shake_hands()
         self._ready.set()
         self._keeper = asyncio.create_task(self._keep(socket, texts), name="hub-connection")
@@ -125,7 +126,7 @@ class Connection:
             )
         self._asked[request.id] = (request, answer)
         try:
-            # During a cut the request waits, to be sent by `_return`. `register` is not held
+            # While disconnected the request waits, to be sent by `_return`. `register` is not held
             # back: `on_return` itself sends it before the connection is ready.
             if self._socket is not None and (self._ready.is_set() or request.op == "register"):
                 with contextlib.suppress(ConnectionError, OSError):
@@ -163,7 +164,7 @@ class Connection:
         return frame
 
     async def _keep(self, socket: Socket, texts: AsyncIterator[str | bytes]) -> None:
-        """Read until a cut, reconnect, and so on; `_end` when that does not succeed."""
+        """Read until the connection is lost, reconnect, repeat; `_end` if reconnecting fails."""
         try:
             while True:
                 why = await self._read(texts)

@@ -1,4 +1,4 @@
-"""What crosses a connection: JSON objects with a `kind`, at most a megabyte each."""
+"""The frames of a connection: JSON objects with a `kind`, at most a megabyte each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Frame(StrictModel):
 
 
 class Hello(_Frame):
-    """The client's first frame; `instance` is its secret, by which it is known after a cut."""
+    """The client's first frame; its secret `instance` identifies it when it reconnects."""
 
     kind: Literal["hello"] = "hello"
     version: int
@@ -36,7 +36,7 @@ class Hello(_Frame):
 
 
 class Welcome(_Frame):
-    """The hub's answer; `resumed` says that it still knew the client."""
+    """The hub's answer; `resumed` is true if it still knew the client."""
 
     kind: Literal["welcome"] = "welcome"
     version: int
@@ -45,7 +45,7 @@ class Welcome(_Frame):
 
 
 class Request(_Frame):
-    """The client asks for the operation `op`; repeated with the same `id`, it is done once."""
+    """A request for the operation `op`; repeated with the same `id`, it is executed once."""
 
     kind: Literal["request"] = "request"
     id: Annotated[int, Field(ge=0, lt=2**63)]
@@ -54,7 +54,7 @@ class Request(_Frame):
 
 
 class Response(_Frame):
-    """What came of a request: `result`, or the kind and text of an `error`."""
+    """The answer to a request: `result`, or the kind and text of an `error`."""
 
     kind: Literal["response"] = "response"
     id: int
@@ -104,7 +104,7 @@ def encode_frame(frame: Frame) -> Iterator[str]:
 
 
 def decode_frame(text: str | bytes) -> Frame:
-    """The frame that a text carries; `ProtocolError` says what is wrong with another one."""
+    """The frame that a text carries; `ProtocolError` for anything else."""
     try:
         # Not pydantic's parser: it refuses lone surrogates, which our own JSON may carry.
         data = json.loads(text)

@@ -31,15 +31,15 @@ class Home(Protocol):
         ...
 
     async def request(self, op: str, params: dict[str, Any]) -> Any:
-        """What the hub answers to an operation."""
+        """The hub's answer to an operation."""
         ...
 
 
 class HostedParticipant:
-    """Deliveries to one participant, its cursor in each channel, and its attempts under way.
+    """Deliveries to one participant, its cursor in each channel, and its running attempts.
 
     Attributes:
-        passport: who it is.
+        passport: its identity record.
         receiver: takes its deliveries and runs its turns.
     """
 
@@ -48,7 +48,7 @@ class HostedParticipant:
         self.receiver: Receiver | None = None
         self._hub = hub
         self._params = params
-        # Cursors of channels that go on; a new connection begins after them.
+        # Cursors of open channels; a new connection continues after them.
         self._cursors: dict[str, str] = {}
         self._seen_at = at
         self._waiting: deque[Envelope] = deque()
@@ -56,7 +56,7 @@ class HostedParticipant:
         self._attempts: dict[tuple[str, int], asyncio.Task[None]] = {}
 
     def registration(self) -> dict[str, Any]:
-        """The parameters of `register` after a cut: as before, and what has come since."""
+        """The parameters of `register` after a reconnection, with what has arrived."""
         running = [{"turn_id": turn_id, "attempt": number} for turn_id, number in self._attempts]
         return self._params | {
             "cursors": dict(self._cursors),
@@ -76,7 +76,7 @@ class HostedParticipant:
             self._pump = asyncio.create_task(self._deliver(self.receiver))
 
     def stop(self) -> list[asyncio.Task[None]]:
-        """Cancel what is under way; the tasks that are ending."""
+        """Cancel running work; returns the tasks that are ending."""
         tasks = [*self._attempts.values(), *([] if self._pump is None else [self._pump])]
         stopped = [task for task in tasks if task is not asyncio.current_task()]
         for task in stopped:
@@ -112,7 +112,7 @@ class HostedParticipant:
     ) -> None:
         try:
             for task in before:
-                # The hub has given up the earlier attempt; two at once would race for its calls.
+                # The hub has superseded the earlier attempt; two at once would race for its calls.
                 task.cancel()
             await asyncio.gather(*before, return_exceptions=True)
             error = await self._outcome(started)
@@ -122,11 +122,11 @@ class HostedParticipant:
                 "error": kind,
                 "message": message[:2000],
             }
-            # Listed as running until the hub has answered: after a cut it would otherwise send the
-            # turn again, and the round's effects would happen twice.
+            # Listed as running until the hub has answered: after a reconnection it would otherwise
+            # send the turn again, and the round's effects would happen twice.
             await self._hub.request("turn_over", over)
         except NetworkError as exc:
-            _log.info("the hub did not hear of the end of %s: %s", key[0], exc)
+            _log.info("the end of %s was not reported to the hub: %s", key[0], exc)
         finally:
             self._attempts.pop(key, None)
 

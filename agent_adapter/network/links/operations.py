@@ -1,4 +1,4 @@
-"""The operations of a hub: the one table of what its clients may ask.
+"""The operations of a hub: the table of what its clients may request.
 
 An entry is a method with `@operation(who may, …)`: its name, its parameters with their bounds, its
 result. The table drives the hub's server (dispatch, validation, authorisation), `RemoteHub` (which
@@ -45,7 +45,7 @@ State = Annotated[ChannelState | str, AfterValidator(ChannelState)]
 
 _TASKS = hub_process("tasks are kept by the hub, which is in another process")
 _RULES = hub_process(
-    "a rule is set where the hub runs: whom it binds cannot loosen it over a connection"
+    "a rule is set where the hub runs: a participant cannot loosen its own rule over a connection"
 )
 
 
@@ -67,7 +67,7 @@ class HubLike(Protocol):
 
     @operation(own("agent_id"))
     async def unregister(self, agent_id: Id) -> None:
-        """Forget a participant; its name is free again."""
+        """Remove a participant; its name is free again."""
         ...
 
     def attach(self, agent_id: str, receiver: Receiver) -> None:
@@ -92,32 +92,32 @@ class HubLike(Protocol):
         kind: Id | None = None,
         limit: Limit = 50,
     ) -> list[Passport]:
-        """Participants: those with a capability, of a kind, or whose words match `query`."""
+        """Participants with a capability, of a kind, or whose name or résumé contains `query`."""
         ...
 
     @operation(ANYBODY, repeatable=True)
     async def get_resume(self, agent_id: Id) -> Resume:
-        """What a participant can do."""
+        """The résumé of a participant."""
         ...
 
     @operation(own("agent_id"), repeatable=True)
     async def get_rule(self, agent_id: Id) -> Rule:
-        """What a participant may do."""
+        """The rule of a participant."""
         ...
 
     @operation(ANYBODY, repeatable=True)
     async def get_skill(self, agent_id: Id) -> str | None:
-        """The page that a participant has published about itself."""
+        """The page that a participant publishes about itself."""
         ...
 
     @operation(own("agent_id"))
     async def set_resume(self, agent_id: Id, resume: Resume) -> None:
-        """Replace what a participant says it can do; the observed record stays."""
+        """Replace a participant's résumé; the observed record stays."""
         ...
 
     @operation(_RULES)
     async def set_rule(self, agent_id: Id, rule: Rule) -> None:
-        """Replace what a participant may do."""
+        """Replace the rule of a participant."""
         ...
 
     @operation(own("agent_id"))

@@ -1,4 +1,4 @@
-"""`RemoteHub`: a hub in another process, asked over a connection as if it were here."""
+"""`RemoteHub`: a hub in another process, used over a connection like a local one."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ C = TypeVar("C", bound="type[RemoteHub]")
 
 @runtime_checkable
 class LossListener(Protocol):
-    """A receiver that wants to know when its hub is lost."""
+    """A receiver that is notified when its hub is lost."""
 
     def hub_lost(self, why: str) -> None:
-        """The connection has ended and will not come back."""
+        """The connection has ended for good."""
         ...
 
 
@@ -47,7 +47,7 @@ def _asked_over_the_connection(declared: HubOperation) -> Callable[..., Awaitabl
 
 
 def _complete(remote: C) -> C:
-    """Give `remote` the operations of `HubLike` that it does not write out."""
+    """Add the operations of `HubLike` that `remote` does not define."""
     for name, declared in operations_of(HubLike).items():
         if name not in vars(remote):
             setattr(remote, name, _asked_over_the_connection(declared))
@@ -58,7 +58,7 @@ def _complete(remote: C) -> C:
 class RemoteHub(HubLike):
     """The operations of `HubLike`, each a request to the hub at the other end.
 
-    Only those are written out that need more than that; the others are made from the table.
+    Those that need more are methods here; the others are made from the table.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class RemoteHub(HubLike):
         self.request = self._connection.request
 
     async def open(self) -> None:
-        """Connect; the error says why that failed."""
+        """Connect; the error has the reason of a failure."""
         await self._connection.open()
 
     async def aclose(self) -> None:
@@ -104,13 +104,13 @@ class RemoteHub(HubLike):
         return stamped
 
     def attach(self, agent_id: str, receiver: Receiver) -> None:
-        """Give `receiver` what has come for the participant, and what will come."""
+        """Deliver the participant's envelopes to `receiver`, beginning with those already here."""
         self._hosted[agent_id].receiver = receiver
         for frame in self._early.pop(agent_id, []):
             self._arrived(frame)
 
     async def detach(self, agent_id: str) -> None:
-        """Deliver nothing more; the hub releases the attempts under way."""
+        """Stop delivering; the hub releases the running attempts."""
         hosted = self._forget(agent_id)
         if hosted is None or not self._connection.is_up:
             return
@@ -118,10 +118,10 @@ class RemoteHub(HubLike):
             async with asyncio.timeout(_GOODBYE_SECONDS):
                 await self.request("leave", {"agent_id": agent_id})
         except (NetworkError, TimeoutError) as exc:
-            _log.info("the hub was not told that %s left: %s", hosted.passport.name, exc)
+            _log.info("the hub was not notified that %s left: %s", hosted.passport.name, exc)
 
     async def unregister(self, agent_id: str) -> None:
-        """Forget a participant; its name is free again."""
+        """Remove a participant; its name is free again."""
         await self.request("unregister", {"agent_id": agent_id})
         self._forget(agent_id)
 
@@ -170,14 +170,14 @@ class RemoteHub(HubLike):
         params = {"turn": to_wire(turn), "error": kind, "message": message[:2000]}
         await self.request("fail_turn", params)
 
-    # --- what the hub sends of itself ---------------------------------------------------------
+    # --- what the hub sends ---------------------------------------------------------
 
     def _arrived(self, frame: Notify | TurnStart) -> None:
         hosted = self._hosted.get(frame.agent_id)
         if hosted is not None and hosted.receiver is not None:
             hosted.take(frame)
         elif hosted is not None or self._registering:
-            # The hub may send to a participant before the answer to its registration is here.
+            # The hub may send to a participant before the answer to its registration arrives.
             self._early.setdefault(frame.agent_id, []).append(frame)
 
     def _forget(self, agent_id: str) -> HostedParticipant | None:
@@ -188,7 +188,7 @@ class RemoteHub(HubLike):
         return hosted
 
     async def _returned(self) -> None:
-        """Tell the hub after a cut who is here, and what has come so far."""
+        """Register all participants again after a reconnection, with what they have received."""
         for hosted in list(self._hosted.values()):
             data = await self.request("register", hosted.registration())
             if data["agent_id"] != hosted.passport.agent_id:

@@ -31,13 +31,13 @@ class FrameSink(Protocol):
     """A connection that takes frames."""
 
     async def push(self, frame: Frame) -> None:
-        """Send a frame; `ConnectionError` when the connection is cut."""
+        """Send a frame; `ConnectionError` when the connection is lost."""
         ...
 
 
 @dataclass(slots=True)
 class RemoteAttempt:
-    """An attempt of a turn that another process is running, or is to run."""
+    """An attempt of a turn that another process runs."""
 
     started: StartedTurn
     over: asyncio.Future[NetworkError | None]
@@ -48,7 +48,7 @@ class RemoteAttempt:
         return self.started.ref
 
     def end(self, kind: str, message: str) -> None:
-        """The other process is done with it; `kind` is that of its error, or empty."""
+        """Record the end of the attempt; `kind` is that of its error, or empty."""
         if not self.over.done():
             self.over.set_result(failure_from_wire(kind, message) if kind else None)
 
@@ -57,11 +57,11 @@ class RemoteAttempt:
 class RemoteParticipant:
     """The receiver of a participant that lives in another process.
 
-    It outlives a cut connection for a while, so that an attempt under way is not run twice.
+    It outlives a lost connection for a grace period, so that a running attempt is not run twice.
 
     Attributes:
         instance: the secret of the process that it belongs to.
-        sink: its connection; `None` while that is cut.
+        sink: its connection; `None` while disconnected.
         attempts: what its process is running, by turn id.
         sent: the last sequence number sent, per channel; deliveries up to it are repetitions.
         gate: held while something is sent, so that frames keep the order of the log.
@@ -82,14 +82,14 @@ class RemoteParticipant:
 
     @property
     def run_turn(self) -> RunTurn | None:
-        """Has a turn run in the other process; `None` for a person."""
+        """Runs a turn in the other process; `None` for a person."""
         return None if self.passport.effective_kind == "human" else self._run_turn
 
     async def deliver(self, envelope: Envelope, seq: int) -> None:
-        """Send an envelope on; one that comes while the connection is cut is replayed later."""
+        """Forward an envelope; while disconnected it is replayed later."""
         async with self.gate:
             channel_id = envelope.channel_id
-            # A replay after a cut may have overtaken what still waited to be delivered.
+            # A replay after a reconnection may have overtaken envelopes that still waited.
             if seq > self.sent.get(channel_id, 0):
                 self.sent[channel_id] = seq
                 await self.send(Notify(agent_id=self.agent_id, envelope=envelope.to_dict()))
@@ -97,7 +97,7 @@ class RemoteParticipant:
                 self.sent.pop(channel_id, None)
 
     def attempt(self, turn: TurnRef) -> RemoteAttempt:
-        """The attempt that the other process names; `StaleTurn` when it is not under way."""
+        """The attempt that the other process names; `StaleTurn` if it is not running."""
         found = self.attempts.get(turn.turn_id)
         if found is None or found.ref.attempt != turn.attempt:
             raise StaleTurn(f"attempt {turn.attempt} of turn {turn.turn_id} is not under way here")
@@ -112,9 +112,9 @@ class RemoteParticipant:
         return min(depths) + 1 if depths else 0
 
     async def resend(self, running: Iterable[TurnRef]) -> None:
-        """Send the attempts again that the other process does not know of.
+        """Send the attempts again that the other process does not have.
 
-        Not an attempt whose end is recorded: its process has only not yet said that it is done.
+        An attempt whose end is recorded is not sent again: only the report of its end is missing.
         """
         known = {(item.turn_id, item.attempt) for item in running}
         for found in list(self.attempts.values()):
@@ -126,7 +126,7 @@ class RemoteParticipant:
                 await self._send_turn(found)
 
     async def send(self, frame: Frame) -> None:
-        """Send a frame, if the connection is there; the caller holds the gate."""
+        """Send a frame if connected; the caller holds the gate."""
         if self.sink is not None:
             with suppress(ConnectionError):
                 await self.sink.push(frame)
@@ -155,7 +155,7 @@ class RemoteParticipant:
 async def catch_up(
     participant: RemoteParticipant, cursors: Mapping[str, str], seen_at: str
 ) -> None:
-    """Send what the participant has missed; the caller holds its gate.
+    """Send the envelopes that the participant missed; the caller holds its gate.
 
     `cursors` names the last envelope received per channel; `seen_at` is the time of the newest.
     """

@@ -14,11 +14,11 @@ from agent_adapter.network.rules import Rule
 
 
 class RemoteParticipants:
-    """Registers them, keeps them for `grace` seconds after a cut, and lets them go.
+    """Registers them, keeps them for `grace` seconds after a lost connection, and dismisses them.
 
     Attributes:
         hub: the hub that they take part in.
-        trusted: names, or globs over them, whose words do not taint a channel.
+        trusted: names, or globs over them, whose messages do not taint a channel.
     """
 
     def __init__(self, hub: Hub, trusted: Sequence[str], grace: float) -> None:
@@ -32,7 +32,7 @@ class RemoteParticipants:
     async def admit(
         self, passport: Passport, resume: Resume, rule: Rule | None, instance: str
     ) -> RemoteParticipant:
-        """The participant that the process `instance` left at a cut, or a newly registered one."""
+        """The participant that `instance` had registered before a reconnection, or a new one."""
         found = self._by_name.get(passport.name)
         if found is not None and found.instance == instance:
             self._stop_timer(found)
@@ -46,7 +46,7 @@ class RemoteParticipants:
             await self.dismiss(found)
         known, observed = self.hub.find_agent_id(passport.name), {}
         if known is not None:
-            # What the hub has observed, and what it permits, is not for the participant to change.
+            # A remote participant must not change the hub's observations or its own rule.
             rule, observed = None, (await self.hub.get_resume(known)).observed
         stamped = await self.hub.register_identity(
             passport, replace(resume, observed=observed), rule=rule
@@ -56,13 +56,13 @@ class RemoteParticipants:
         return made
 
     def farewell(self, participant: RemoteParticipant) -> None:
-        """The connection of a participant was cut: it may come back for a while."""
+        """A participant lost its connection: it may return within the grace period."""
         participant.sink = None
         loop = asyncio.get_running_loop()
         self._timers[participant.agent_id] = loop.call_later(self._grace, self._expire, participant)
 
     async def dismiss(self, participant: RemoteParticipant) -> None:
-        """A participant is gone: the hub releases its attempts under way."""
+        """Remove a participant: the hub releases its running attempts."""
         self._stop_timer(participant)
         if self._by_name.get(participant.passport.name) is participant:
             del self._by_name[participant.passport.name]

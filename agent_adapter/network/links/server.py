@@ -54,9 +54,9 @@ def serve(
             this machine may, under any name.
         origins: web pages that may connect, as `https://hub.example`; others are refused.
         ssl_context: serves `wss://`.
-        trusted: names, or globs over them, whose words do not taint a channel. What other remote
-            participants say taints it, as reading a foreign page would.
-        grace: seconds in which a client whose connection was cut may return to its turns.
+        trusted: names, or globs over them, whose words do not taint a channel. Messages of other
+            remote participants taint it, as reading a foreign page would.
+        grace: seconds in which a client that lost its connection may return to its turns.
 
     Raises:
         AuthError: no authenticator, and the host is not this machine.
@@ -142,7 +142,7 @@ class WebSocketServer:
         )
 
     async def close(self) -> None:
-        """Hang up; the hub releases the turns that others were running."""
+        """Close all connections; the hub releases the turns that they were running."""
         if self._server is not None:
             self._server.close()
             await self._server.wait_closed()

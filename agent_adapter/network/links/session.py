@@ -35,7 +35,7 @@ Answer = asyncio.Task[Response]
 
 
 class RecentAnswers:
-    """What processes have asked lately: a request that is repeated after a cut is done once."""
+    """The latest answers per process: a request repeated after a reconnection is executed once."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, OrderedDict[int, Answer]] = OrderedDict()
@@ -49,7 +49,7 @@ class RecentAnswers:
         return kept
 
     async def close(self) -> None:
-        """Cancel what is still being answered."""
+        """Cancel the requests that are still being answered."""
         pending = [task for kept in self._kept.values() for task in kept.values()]
         for task in pending:
             task.cancel()
@@ -58,7 +58,7 @@ class RecentAnswers:
 
 
 class ServerSession:
-    """Reads requests of a connection, and sends answers and what the hub has for it."""
+    """Reads the requests of a connection, and sends answers, envelopes and turns."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class ServerSession:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Answer until the other end hangs up; requests under way then go on."""
+        """Answer until the connection ends; running requests then continue."""
         now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         try:
             await self.push(Welcome(version=VERSION, hub_time=now))
@@ -94,7 +94,7 @@ class ServerSession:
             self._hub.close()
 
     async def push(self, frame: Frame) -> None:
-        """Send a frame; `ConnectionError` when the connection is cut."""
+        """Send a frame; `ConnectionError` when the connection is lost."""
         from websockets.exceptions import ConnectionClosed
 
         # The parts of a long frame must not be mixed with another frame's.
@@ -116,7 +116,7 @@ class ServerSession:
                     kept[request.id] = task
                     if len(kept) > _ANSWERS:
                         kept.popitem(last=False)
-            # Shielded: the request is done to its end although the connection may be gone.
+            # Shielded: the request completes although the connection may be gone.
             response = await asyncio.shield(task)
             with contextlib.suppress(ConnectionError):
                 await self.push(response)

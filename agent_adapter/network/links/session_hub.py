@@ -33,7 +33,7 @@ _PARTICIPANTS = 100
 
 
 class SessionHub:
-    """Performs the operations that a connection asks for.
+    """Performs the operations that a connection requests.
 
     A connection acts only for participants that it has registered, and sees only the channels that
     they are in. An operation without a method here is the hub's own.
@@ -68,7 +68,7 @@ class SessionHub:
         return to_wire(await operation.call(target, arguments))
 
     def close(self) -> None:
-        """The connection has ended; its participants may come back for a while."""
+        """The connection has ended; its participants may return within the grace period."""
         for participant in self.participants.values():
             if participant.sink is self._sink:
                 self._remote.farewell(participant)
@@ -80,7 +80,7 @@ class SessionHub:
         if agent_id not in self.participants:
             own = [f"{item.passport.name} ({id})" for id, item in self.participants.items()]
             raise AccessDeniedError(
-                f"this connection acts for {', '.join(own) or 'nobody yet'}, not for "
+                f"this connection acts for {', '.join(own) or 'no one yet'}, not for "
                 f"{agent_id!r}; register it first"
             )
 
@@ -91,13 +91,13 @@ class SessionHub:
             raise NotFoundError(f"there is no channel {channel_id!r} here")
 
     async def check_own_parked(self, turn_id: str) -> None:
-        """`NotFoundError` for a turn of somebody else."""
+        """`NotFoundError` for a turn of another connection."""
         turn = await self._hub.store.read(lambda tx: tx.get("turns", turn_id))
         if turn is None or turn["agent_id"] not in self.participants:
             raise NotFoundError(f"there is no turn {turn_id} here")
 
     def own_turn(self, turn: TurnRef) -> TurnRef:
-        """The hub's own reference to an attempt; `StaleTurn` where it is not under way here."""
+        """The hub's own reference to an attempt; `StaleTurn` if it is not running here."""
         for participant in self.participants.values():
             if turn.turn_id in participant.attempts:
                 return participant.attempt(turn).ref
@@ -121,7 +121,7 @@ class SessionHub:
         seen_at: str | None,
         running: Sequence[TurnRef],
     ) -> Passport:
-        """Register a participant, or take it up again after a cut."""
+        """Register a participant, or resume it after a reconnection."""
         if not allows(self._names, passport.name):
             raise AuthError(
                 f"this connection may not go by the name {passport.name!r}, only by "
@@ -147,7 +147,7 @@ class SessionHub:
         await self._remote.dismiss(self.participants.pop(agent_id))
 
     async def unregister(self, agent_id: str) -> None:
-        """Forget a participant."""
+        """Remove a participant."""
         await self.leave(agent_id)
         await self._hub.unregister(agent_id)
 
@@ -207,14 +207,14 @@ class SessionHub:
         await self._hub.fail_turn(turn, failure_from_wire(error, message))
 
     async def turn_over(self, turn: TurnRef, error: str, message: str) -> None:
-        """The attempt has ended at the other end; one that is not under way is ignored."""
+        """The attempt has ended in the other process; an attempt that is not running is ignored."""
         for participant in self.participants.values():
             found = participant.attempts.get(turn.turn_id)
             if found is not None and found.ref.attempt == turn.attempt:
                 found.end(error, message)
 
     async def _taint(self, sender: RemoteParticipant, envelope: Envelope) -> None:
-        """Mark the channel before it has the words of a participant that is not trusted."""
+        """Taint the channel before it gets a message of an untrusted participant."""
         name = sender.passport.name
         if allows(self._remote.trusted, name):
             return

@@ -19,11 +19,10 @@ class WebSocketLink:
     """A link to the hub that listens at `url`, as `ws://127.0.0.1:8765` or `wss://hub.example`.
 
     Attributes:
-        url: where the hub listens; no token and no password belong into it.
+        url: where the hub listens; without a token or password.
 
-    `token` is shown to the hub in a header. `ssl_context` is for certificates of one's own. When
-    the wire is cut, the client comes back by itself within `reconnect_for` seconds, and catches up
-    on what it has missed.
+    `token` is sent in a header. `ssl_context` is for private certificates. When the connection is
+    lost, the client reconnects within `reconnect_for` seconds and receives what it missed.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class WebSocketLink:
         """A new connection to the hub.
 
         Raises:
-            AuthError: the hub does not know the token.
+            AuthError: the hub refuses the token.
             NetworkError: no server answers at the address.
             MissingDependency: the package `websockets` is missing.
         """
@@ -58,7 +57,7 @@ class WebSocketLink:
         return hub
 
     async def disconnect(self, hub: HubLike) -> None:
-        """Close a connection that `connect` made; a hub of another link is left alone."""
+        """Close a connection that `connect` made; a hub of another link is ignored."""
         if isinstance(hub, RemoteHub):
             await hub.aclose()
 
@@ -88,7 +87,7 @@ class WebSocketLink:
 
 
 class _Socket:
-    """A WebSocket whose end is an `OSError`, as that of any other wire."""
+    """A WebSocket that raises `OSError` when the connection is lost."""
 
     def __init__(self, socket: Any) -> None:
         self._socket = socket
@@ -103,11 +102,11 @@ class _Socket:
             raise ConnectionResetError(str(exc)) from None
 
     async def close(self) -> None:
-        """Say goodbye."""
+        """Close the connection."""
         await self._socket.close()
 
     async def __aiter__(self) -> AsyncIterator[str | bytes]:
-        """The texts that come in; `ConnectionResetError` at an end that was no goodbye."""
+        """The received texts; `ConnectionResetError` if the end comes without a close frame."""
         from websockets.exceptions import ConnectionClosedError
 
         try:

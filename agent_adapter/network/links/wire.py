@@ -20,7 +20,7 @@ HIDDEN = "hidden"
 
 
 class RemoteFailure(NetworkError):
-    """A participant's turn failed in its own process; the text names the error there."""
+    """A participant's turn failed in its own process; the text has the error."""
 
     kind = "far-failure"
 
@@ -91,7 +91,7 @@ def error_to_wire(error: BaseException) -> tuple[str, str]:
         return error.kind, str(error)
     if isinstance(error, AgentAdapterError):
         return NetworkError.kind, f"{error.kind}: {error}"
-    return NetworkError.kind, f"the hub failed with {type(error).__name__}; its log says more"
+    return NetworkError.kind, f"the hub failed with {type(error).__name__}; see its log"
 
 
 def error_from_wire(kind: str, message: str) -> NetworkError:

@@ -61,7 +61,7 @@ async def _check_target(client: AgentClient, target: str) -> None:
             f"there is no participant {target!r}; there are {', '.join(sorted(others)) or 'none'}"
         ) from None
     if found == client.agent_id:
-        raise ToolError(f"{target!r} is you: do it yourself, or ask somebody else")
+        raise ToolError(f"{target!r} is you: do it yourself, or ask another participant")
 
 
 async def _channel_for(

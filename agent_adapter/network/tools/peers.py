@@ -26,7 +26,8 @@ def peers_tool(client: AgentClient) -> ToolSpec:
         """Find other participants of the network, or describe one of them.
 
         Args:
-            action: "find" lists participants; "describe" tells all about the one called `name`.
+            action: "find" lists participants; "describe" gives the details of the one called
+                `name`.
             query: for "find": words that their name or summary has.
             capability: for "find": what they must be able to do.
             sort_by: for "find": by name, by cost (cheapest first) or by track record (best first).

@@ -66,8 +66,8 @@ def _reply(function: Callable[..., Any], turn: Turn, given: Any) -> Reply:
     if given is None or isinstance(given, str):
         return Reply(given or "", calls)
     raise NetworkError(
-        f"the participant {_name(function)} gave a {type(given).__name__}; give a text, a Handoff, "
-        "a Finish, a Reply, or None"
+        f"the participant {_name(function)} returned a {type(given).__name__}; return a text, "
+        "a Handoff, a Finish, a Reply, or None"
     )
 
 

@@ -52,7 +52,7 @@ async def run_round(agent: Any, turn: Turn, drive: Drive) -> None:
 def round_envelope(turn: Turn, reply: Reply) -> Envelope | None:
     """The single envelope of the round; `None` for a silent round.
 
-    Raises `ProtocolError` for a handoff to somebody outside of the channel.
+    Raises `ProtocolError` for a handoff to a name outside of the channel.
     """
     try:
         envelope = turn.adapter.build_round_envelope(
