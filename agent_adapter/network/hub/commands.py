@@ -80,7 +80,7 @@ async def run(channels: Channels, identities: Identities, row: Row) -> tuple[str
         return "refused", {"error": str(exc), "kind": getattr(exc, "kind", ProtocolError.kind)}
 
 
-class Command(StrictModel):
+class HubCommand(StrictModel):
     """What can be asked of a channel; the fields are the payload."""
 
     channel_id: str
@@ -90,7 +90,7 @@ class Command(StrictModel):
         raise NotImplementedError
 
 
-class Speak(Command):
+class SpeakCommand(HubCommand):
     """Send a text, or an event of another type with its data."""
 
     sender: str
@@ -118,7 +118,7 @@ class Speak(Command):
         return {"envelope_id": sent}
 
 
-class Close(Command):
+class CloseCommand(HubCommand):
     """Close a channel."""
 
     reason: str = ""
@@ -129,7 +129,7 @@ class Close(Command):
         return {"state_of_channel": metadata.state.value, "reason": metadata.close_reason}
 
 
-class Fork(Command):
+class ForkCommand(HubCommand):
     """Copy a channel up to an envelope."""
 
     at: str
@@ -144,7 +144,7 @@ class Fork(Command):
         }
 
 
-class Resume(Command):
+class ResumeCommand(HubCommand):
     """Continue a paused fork."""
 
     async def run(self, channels: Channels, identities: Identities, id: str) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Resume(Command):
         return {"state_of_channel": metadata.state.value}
 
 
-class Ack(Command):
+class AckCommand(HubCommand):
     """Answer an invitation."""
 
     sender: str
@@ -167,11 +167,11 @@ class Ack(Command):
         return {"answer": "acked" if self.agree else "rejected"}
 
 
-KINDS: dict[str, type[Command]] = {
-    "speak": Speak,
-    "close": Close,
-    "fork": Fork,
-    "resume": Resume,
-    "ack": Ack,
+KINDS: dict[str, type[HubCommand]] = {
+    "speak": SpeakCommand,
+    "close": CloseCommand,
+    "fork": ForkCommand,
+    "resume": ResumeCommand,
+    "ack": AckCommand,
 }
 """The commands by their kind."""
