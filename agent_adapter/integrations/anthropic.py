@@ -120,12 +120,17 @@ def anthropic_runnables(
     executor: ToolRunner | None = None,
     run_id: str | None = None,
     thread_id: str | None = None,
+    on_error: OnError = "skip",
 ) -> list[BetaAsyncBuiltinFunctionTool]:
     """One `anthropic_runnable` per tool of `registry` that is exported to `anthropic`, in order."""
-    return [
-        anthropic_runnable(spec, executor=executor, run_id=run_id, thread_id=thread_id)
-        for spec in registry.for_target("anthropic")
-    ]
+    return exported(
+        "anthropic",
+        registry,
+        lambda spec: anthropic_runnable(
+            spec, executor=executor, run_id=run_id, thread_id=thread_id
+        ),
+        on_error,
+    )
 
 
 class AnthropicIntegration(IntegrationBase):

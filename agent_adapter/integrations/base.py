@@ -17,11 +17,16 @@ from typing import Any, Protocol, runtime_checkable
 
 from agent_adapter.core.answers import model_visible_error, told
 from agent_adapter.core.context import ToolContext
-from agent_adapter.core.errors import MODEL_VISIBLE_ERRORS, ApprovalPending, MissingDependency
+from agent_adapter.core.errors import (
+    MODEL_VISIBLE_ERRORS,
+    ApprovalPending,
+    IntegrationError,
+    MissingDependency,
+)
 from agent_adapter.core.ports import ApprovalPort, ToolRunner
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations.quarantine import OnError, exported
+from agent_adapter.integrations.quarantine import OnError, each, exported, name_of
 
 __all__ = [
     "MODEL_VISIBLE_ERRORS",
@@ -76,7 +81,7 @@ class FlowCompiler(Protocol):
 class ToolImporter(Protocol):
     """An integration that can also take the framework's own tools under the executor."""
 
-    def import_tool(self, native: Any) -> ToolSpec:
+    def import_tool(self, native: Any, **policy: Any) -> ToolSpec:
         """The framework's `native` tool as a spec; its results are untrusted unless said so."""
         ...
 
@@ -119,6 +124,31 @@ class IntegrationBase(ABC):
         """
         return exported(
             self.name, registry, lambda spec: self.export_tool(spec, executor=executor), on_error
+        )
+
+    def import_tools(
+        self, natives: Iterable[Any], *, on_error: OnError = "skip", **policy: Any
+    ) -> list[ToolSpec]:
+        """`import_tool` of each of the framework's `natives`, with the same `policy`.
+
+        One that cannot be imported is left out with a warning that names it and says why;
+        `on_error="raise"` raises its error instead.
+
+        Raises:
+            MissingDependency: the framework is not installed.
+            IntegrationError: it is out of range, or this integration imports no tools.
+        """
+        if not isinstance(self, ToolImporter):
+            raise IntegrationError(f"{self.name} has no tools of its own that could be imported")
+        self.require()
+        one = self.import_tool
+        return each(
+            natives,
+            lambda native: one(native, **policy),
+            f"imported from {self.name}",
+            named=name_of,
+            on_error=on_error,
+            passing=MissingDependency,
         )
 
     def bind_context(self, native: Any) -> ToolContext:

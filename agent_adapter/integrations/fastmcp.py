@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.core.errors import ToolFailed
+from agent_adapter.core.errors import ToolDefinitionError, ToolFailed
 from agent_adapter.core.names import fitting_name
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.registry import ToolRegistry
@@ -90,14 +91,27 @@ class FastMcpIntegration(IntegrationBase):
             lasting=lasts(request),
         )
 
-    def import_tool(self, native: Any) -> ToolSpec:
-        """A `fastmcp.tools.Tool` as a spec; its results are untrusted unless you replace that."""
+    def import_tool(self, native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec:
+        """A `fastmcp.tools.Tool` as a spec; untrusted and egress unless `policy` says otherwise.
+
+        Raises `ToolDefinitionError` for what is no such tool, and for one that needs the request
+        of a client: a required `Context`, the server, the access token.
+        """
         _check_fastmcp()
+        from fastmcp.tools import Tool
+
+        if not isinstance(native, Tool):
+            raise ToolDefinitionError(
+                f"{native!r} is no FastMCP tool; get one with server.get_tool(…), or register the "
+                "function itself"
+            )
+        _refuse_bound(native)
         return ToolSpec.from_json_schema(
-            fitting_name(native.name),
+            name if name is not None else fitting_name(native.name),
             native.description or f"The FastMCP tool {native.name}.",
             native.parameters,
             _native_call(native),
+            **policy,
         )
 
 
@@ -107,6 +121,44 @@ INTEGRATION = FastMcpIntegration()
 @cache
 def _check_fastmcp() -> None:
     check_surface("fastmcp", "fastmcp", _READS)
+
+
+# What FastMCP fills in outside of a request, too.
+_EVERYWHERE = ("_OptionalCurrentContext", "_CurrentHeaders")
+
+
+def _refuse_bound(native: Any) -> None:
+    """Refuse a tool that FastMCP can only fill in while a server handles a client's request."""
+    tool = native
+    while tool is not None:
+        needed = _needs_request(getattr(tool, "fn", None))
+        if needed is not None:
+            parameter, kind = needed
+            raise ToolDefinitionError(
+                f"{native.name}: its parameter {parameter} is filled in by FastMCP "
+                f"({kind.lstrip('_')}) while a server handles a client's request, and there is "
+                "none here; make it optional (ctx: Context | None = None), or serve the tool and "
+                "import it from the server with agent_adapter.integrations.mcp"
+            )
+        tool = getattr(tool, "parent_tool", None)
+
+
+def _needs_request(fn: Any, seen: tuple[Any, ...] = ()) -> tuple[str, str] | None:
+    """The parameter that only a request can fill in, and with what; also inside of `Depends`."""
+    if not callable(fn) or fn in seen:
+        return None
+    try:
+        parameters = inspect.signature(fn).parameters.items()
+    except (TypeError, ValueError):
+        return None
+    for name, parameter in parameters:
+        kind = type(parameter.default)
+        if kind.__module__ == "fastmcp.server.dependencies" and kind.__name__ not in _EVERYWHERE:
+            return name, kind.__name__
+        inside = _needs_request(getattr(parameter.default, "factory", None), (*seen, fn))
+        if inside is not None:
+            return name, inside[1]
+    return None
 
 
 def _native_call(native: Any) -> Callable[..., Awaitable[Any]]:

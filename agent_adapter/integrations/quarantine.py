@@ -35,6 +35,17 @@ def exported(
     )
 
 
+def sent(
+    provider: str,
+    specs: Iterable[ToolSpec],
+    make: Callable[[ToolSpec], N],
+    on_error: OnError = "skip",
+) -> list[N]:
+    """The tools of a request to `provider`, in order."""
+    named = f"sent to {provider}"
+    return each(specs, make, named, named=lambda spec: spec.name, on_error=on_error)
+
+
 def each(
     items: Iterable[T],
     make: Callable[[T], N],
@@ -42,10 +53,11 @@ def each(
     *,
     named: Callable[[T], str],
     on_error: OnError = "skip",
+    passing: type[Exception] = IntegrationError,
 ) -> list[N]:
     """What `make` gives for each of `items`; with `"skip"` one that fails is left out and logged.
 
-    `IntegrationError` always passes: it says that the framework is not usable, whatever the tool.
+    `passing` is always raised: it says that the framework is not usable, whatever the tool.
     """
     if on_error not in ("skip", "raise"):
         raise ValueError(f"on_error is 'skip' or 'raise', not {on_error!r}")
@@ -53,13 +65,20 @@ def each(
     for item in items:
         try:
             made.append(make(item))
-        except IntegrationError:
+        except passing:
             raise
         except Exception as exc:
             if on_error == "raise":
                 raise
             log.warning("the tool %r is not %s: %s", named(item), what, reason_of(exc))
     return made
+
+
+def name_of(native: Any) -> str:
+    """What a framework calls its tool, for a person."""
+    listed = native[-1] if isinstance(native, tuple) and native else native
+    name = getattr(listed, "name", None)
+    return name if isinstance(name, str) and name else type(listed).__name__
 
 
 def reason_of(error: Any) -> str:

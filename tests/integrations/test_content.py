@@ -174,8 +174,8 @@ async def test_mcp_result_keeps_all_its_parts() -> None:
     async with Client(mcp_server(registry_of(ALL), executor=executor())) as client:
         (spec,) = await import_tools(client, name="cam", pins=False)
         value = await executor().run_spec(spec, {})
-    data, *media = value
-    assert data == aa.Json({"n": 1})
+    data, text, *media = value
+    assert (data, text) == (aa.Json({"n": 1}), aa.Text("a chart"))
     assert media[0] == aa.Image(data=PNG)
     assert [part.media_type for part in media][1:4] == [
         *("application/pdf", "audio/wav", "application/zip")
@@ -183,10 +183,8 @@ async def test_mcp_result_keeps_all_its_parts() -> None:
     assert media[4].uri == "https://example.org/a.png"
 
 
-async def test_mcp_error_keeps_its_reason() -> None:
-    """S10: also where it is in the structured content alone."""
-    pytest.importorskip("mcp")
-    from mcp import Client
+async def _answer_of(**answer: Any) -> Any:
+    """What an imported tool gives whose server answers this."""
     from mcp.server import Server
     from mcp_types import CallToolResult, ListToolsResult, Tool
 
@@ -196,14 +194,45 @@ async def test_mcp_error_keeps_its_reason() -> None:
         return ListToolsResult(tools=[Tool(name="pay", input_schema={"type": "object"})])
 
     async def called(request: Any, params: Any) -> CallToolResult:
-        reason = {"code": 7, "reason": "card declined"}
-        return CallToolResult(content=[], structured_content=reason, is_error=True)
+        texts = answer.pop("texts", ())
+        content = [{"type": "text", "text": text} for text in texts]
+        return CallToolResult.model_validate({"content": content, **answer})
 
     server: Any = Server("shop", on_list_tools=listed, on_call_tool=called)
-    async with Client(server) as client:
-        (spec,) = await import_tools(client, name="shop", pins=False)
-        with pytest.raises(aa.ToolFailed, match="card declined"):
-            await executor().run_spec(spec, {})
+    (spec,) = await import_tools(server, name="shop", pins=False)
+    return await executor().run_spec(spec, {})
+
+
+@pytest.mark.parametrize("texts", [(), ("it failed",), ('{"code": 7, "reason": "card declined"}',)])
+async def test_mcp_error_keeps_its_reason(texts: tuple[str, ...]) -> None:
+    """S10: also where it is in the structured content alone, or beside a text that says less."""
+    pytest.importorskip("mcp")
+    reason = {"code": 7, "reason": "card declined"}
+    with pytest.raises(aa.ToolFailed, match="card declined") as caught:
+        await _answer_of(texts=texts, structured_content=reason, is_error=True)
+    assert str(caught.value).count("card declined") == 1
+    assert all(text in str(caught.value) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("data", "texts", "kept"),
+    [
+        ({"n": 1}, ('{ "n": 1.0 }',), []),
+        ({"result": "x"}, ("x",), []),
+        ({"result": ["a", 2]}, ("a", "2"), []),
+        ({"result": 12}, ("12",), []),
+        ({"n": 1}, ("One was found.",), ["One was found."]),
+        ({"n": 1}, ("One was found.", '{"n": 1}'), ["One was found."]),
+        ({"result": ["a", "b"]}, ("a", "c"), ["a", "c"]),
+    ],
+)
+async def test_mcp_text_beside_data_is_kept_unless_it_says_the_data_again(
+    data: Any, texts: tuple[str, ...], kept: list[str]
+) -> None:
+    """S10: a server's words for the model are not lost beside its data."""
+    pytest.importorskip("mcp")
+    value = await _answer_of(texts=texts, structured_content=data)
+    assert value == ([aa.Json(data), *map(aa.Text, kept)] if kept else data)
 
 
 async def test_fastmcp_client_is_sent_content_blocks() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.core.errors import IntegrationError
+from agent_adapter.core.errors import IntegrationError, ToolDefinitionError
 from agent_adapter.core.names import fitting_name
 from agent_adapter.core.results import plain_result
 from agent_adapter.core.tool import ToolSpec
@@ -21,6 +22,9 @@ def imported(native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec
 
     AG2's `approval_required` among that middleware becomes `confirm=True`: nobody answers AG2's
     own question here.
+
+    Raises `IntegrationError` for what is no `FunctionTool`, and `ToolDefinitionError` for one that
+    needs a value of its agent's.
     """
     from ag2.tools.types import FunctionTool
 
@@ -29,6 +33,7 @@ def imported(native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec
             f"ag2 imports a FunctionTool (ag2.tool), not {type(native).__name__}; of a toolkit, "
             "import each of its tools"
         )
+    _refuse_unfilled(native.name, native.model)
     layers = [entry.middleware for entry in native.middleware]
     kept = [layer for layer in layers if not _is_approval(layer)]
     if len(kept) < len(layers):
@@ -41,6 +46,28 @@ def imported(native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec
         _caller(native, kept),
         **policy,
     )
+
+
+def _refuse_unfilled(tool: str, model: Any) -> None:
+    """Refuse a tool that needs a value of its agent's `dependencies` or `variables`."""
+    from ag2 import Inject, Variable
+
+    for name, field in model.custom_fields.items():
+        given = inspect.signature(model.call).parameters[name].default
+        missing = (
+            isinstance(field, (Inject, Variable))
+            and field.default is Ellipsis
+            and field.default_factory is Ellipsis
+            and given is inspect.Parameter.empty
+        )
+        if missing:
+            raise ToolDefinitionError(
+                f"{tool}: its parameter {name} is filled in from its agent "
+                f"({type(field).__name__}), which is not there elsewhere; give it a default"
+            )
+    for inside in model.dependencies.values():
+        if hasattr(inside, "custom_fields"):
+            _refuse_unfilled(tool, inside)
 
 
 def _is_approval(layer: Any) -> bool:

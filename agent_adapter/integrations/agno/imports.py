@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, get_type_hints
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.core.errors import IntegrationError, ToolFailed
+from agent_adapter.core.errors import IntegrationError, ToolDefinitionError, ToolFailed
 from agent_adapter.core.names import fitting_name
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.agno.content import value_of
@@ -30,6 +30,7 @@ def imported(native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec
     for flag, reason in _ELSEWHERE.items():
         if getattr(native, flag):
             raise IntegrationError(f"{native.name} cannot be imported: {reason}")
+    _refuse_unfilled(native)
     # A copy, because processing writes the schema and the description into the function.
     function = native.model_copy(deep=False)
     function.parameters = dict(native.parameters)
@@ -43,6 +44,28 @@ def imported(native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec
         _caller(function),
         **policy,
     )
+
+
+def _refuse_unfilled(native: Any) -> None:
+    """Refuse a function that Agno fills in with what only its own runs have."""
+    from agno.agent import Agent
+    from agno.run import RunContext
+    from agno.team import Team
+
+    entrypoint = inspect.unwrap(native.entrypoint)
+    try:
+        hints = get_type_hints(entrypoint)
+    except Exception:  # a name that is known nowhere but where it was written
+        hints = {}
+    for name, parameter in inspect.signature(entrypoint).parameters.items():
+        kind = hints.get(name, parameter.annotation)
+        # A run context is checked even where it has a default: Agno gives `None` by its name.
+        always = name == "run_context" and kind is RunContext
+        if kind in (Agent, Team, RunContext) and (always or parameter.default is parameter.empty):
+            raise ToolDefinitionError(
+                f"{native.name}: its parameter {name} is Agno's {kind.__name__}, which is not "
+                f"there elsewhere; make it optional ({name}: {kind.__name__} | None = None)"
+            )
 
 
 def _caller(function: Any) -> Any:

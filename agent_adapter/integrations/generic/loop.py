@@ -18,6 +18,7 @@ from agent_adapter.exec.gate import Gate
 from agent_adapter.exec.ids import new_id
 from agent_adapter.exec.scope import current_scope
 from agent_adapter.integrations.generic.clients import wire_for
+from agent_adapter.integrations.quarantine import OnError
 from agent_adapter.integrations.requirements import require_port
 from agent_adapter.integrations.wires.calls import (
     Answer,
@@ -107,6 +108,7 @@ async def run_tool_loop(
     on_event: Callable[[LoopEvent], Awaitable[None] | None] | None = None,
     run_id: str | None = None,
     thread_id: str | None = None,
+    on_error: OnError = "skip",
     **options: Any,
 ) -> LoopResult:
     """Ask the model, run the calls it makes, and ask again, until it makes none.
@@ -117,7 +119,8 @@ async def run_tool_loop(
     `limits` hold for this run. `options` go into each request (for Gemini: into its config).
 
     Conversations that end in calls without answers are gone on with: these calls run first, each
-    once, whatever ended before. Without `run_id` the loop is a run of its own.
+    once, whatever ended before. Without `run_id` the loop is a run of its own. A tool that the
+    provider cannot take is left out with a warning; `on_error="raise"` raises its error instead.
 
     Raises:
         IntegrationError: the client is none of these; the message says which to give.
@@ -139,7 +142,7 @@ async def run_tool_loop(
         place=Place(run_id=run_id, thread_id=thread_id),
         mend=wire.mend,
     )
-    tools = wire.tools(registry.for_target("generic"))
+    tools = wire.tools(registry.for_target("generic"), on_error)
     request = {"model": model, **options, **({"tools": tools} if tools else {})}
     past = wire.opening(messages) if isinstance(messages, str) else list(messages)
     loop = _Loop(

@@ -11,6 +11,12 @@ from agent_adapter.core.errors import ToolDefinitionError, ToolError, ToolFailed
 from agent_adapter.core.result_parts import holds_content
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.blocks import value_of_blocks
+from agent_adapter.integrations.langchain_core.parameters import (
+    Parameter,
+    aliased_schema,
+    parameters_of,
+    refuse_injected,
+)
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -22,7 +28,8 @@ def imported(native: BaseTool, *, name: str | None = None, **policy: Any) -> Too
     What the tool raises as `ToolException` is shown to the model, nothing else is.
 
     Raises:
-        ToolDefinitionError: it is no LangChain tool, or needs the state of the graph it was in.
+        ToolDefinitionError: it is no LangChain tool, or needs the state of the graph it was in or
+            an injected argument without a default.
     """
     from langchain_core.tools import BaseTool
 
@@ -31,12 +38,12 @@ def imported(native: BaseTool, *, name: str | None = None, **policy: Any) -> Too
             f"{native!r} is no LangChain tool; make one of a function with "
             "langchain_core.tools.tool, or register the function itself"
         )
-    _refuse_injected(native)
+    parameters = parameters_of(native)
+    refuse_injected(native, parameters)
     chosen = name if name is not None else native.name
-    call = _caller(native)
-    return ToolSpec.from_json_schema(
-        chosen, native.description or chosen, _schema_of(native), call, **policy
-    )
+    schema = aliased_schema(native, parameters) or _schema_of(native)
+    call = _caller(native, parameters)
+    return ToolSpec.from_json_schema(chosen, native.description or chosen, schema, call, **policy)
 
 
 def _schema_of(native: BaseTool) -> dict[str, Any]:
@@ -54,43 +61,16 @@ def _schema_of(native: BaseTool) -> dict[str, Any]:
     return parameters
 
 
-def _refuse_injected(native: BaseTool) -> None:
-    from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
-
-    graphs = (InjectedState, InjectedStore, ToolRuntime)
-    for parameter, kind in _annotations(native).items():
-        inside = (kind, *getattr(kind, "__metadata__", ()), getattr(kind, "__origin__", None))
-        if any(item in graphs or isinstance(item, graphs) for item in inside):
-            raise ToolDefinitionError(
-                f"{native.name}: its parameter {parameter} is filled in by the graph it runs in, "
-                "which is not there elsewhere; keep this tool in its graph"
-            )
-
-
-def _annotations(native: BaseTool) -> dict[str, Any]:
-    from typing import get_type_hints
-
-    found: dict[str, Any] = {}
-    for source in (getattr(native, "func", None), getattr(native, "coroutine", None)):
-        if source is not None:
-            found |= get_type_hints(source, include_extras=True)
-    fields = getattr(native.args_schema, "model_fields", {})
-    return found | {
-        name: next((item for item in field.metadata), field.annotation)
-        for name, field in fields.items()
-    }
-
-
-def _caller(native: BaseTool) -> Any:
+def _caller(native: BaseTool, parameters: Mapping[str, Parameter]) -> Any:
     """A function of the tool's arguments: its raw value, not the text of a message."""
     from langchain_core.messages import ToolMessage
-    from langchain_core.tools import ToolException
+    from langchain_core.tools import InjectedToolCallId, ToolException
 
     # Its own handling of errors would make a plain result of them.
     bare = native.model_copy(update={"handle_tool_error": False, "handle_validation_error": False})
     # Only the message of a call with an id brings the tool's artifact along.
     gives_both = native.response_format == "content_and_artifact"
-    takes_id = gives_both or "InjectedToolCallId" in repr(_annotations(native))
+    takes_id = gives_both or any(each.is_a(InjectedToolCallId) for each in parameters.values())
 
     async def call(agent_adapter_context: ToolContext, **arguments: Any) -> Any:
         given: Any = arguments

@@ -59,14 +59,14 @@ class McpIntegration(IntegrationBase):
         """A context for one request: a `ServerRequestContext`, or `MCPServer`'s `Context`."""
         return context_of(native)
 
-    def import_tool(self, native: Any) -> ToolSpec:
+    def import_tool(self, native: Any, *, name: str | None = None, **policy: Any) -> ToolSpec:
         """`(client, tool)`, a tool that the connected `mcp.Client` lists, as a spec.
 
         Its results are untrusted, and a call is refused once the server describes it otherwise.
         """
         check_mcp()
         client, tool = native
-        return imported(client, tool)
+        return imported(client, tool, name, policy)
 
 
 INTEGRATION = McpIntegration()

@@ -183,12 +183,13 @@ async def look_at(server: Any, *, name: str = "server") -> list[Definition]:
     return await MCPConnection.for_each_use(server, name=name).tools()
 
 
-def imported(client: Client, tool: Tool) -> ToolSpec:
-    """One listed tool of a connected client, under the server's own name for it."""
+def imported(client: Client, tool: Tool, called: str | None, policy: Mapping[str, Any]) -> ToolSpec:
+    """One listed tool of a connected client, under the server's own name unless `called`."""
     info = getattr(client, "server_info", None)
     name = getattr(info, "name", None) or "mcp"
     connection = MCPConnection(client, name=name)
-    return _Imported(connection, definition_of(tool), None).spec(fitting_name(tool.name), {})
+    named = called if called is not None else fitting_name(tool.name)
+    return _Imported(connection, definition_of(tool), None).spec(named, policy)
 
 
 def _selected(

@@ -11,6 +11,7 @@ from agent_adapter.core.schema.providers import anthropic
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
 from agent_adapter.integrations.part_text import part_text, reachable
+from agent_adapter.integrations.quarantine import OnError, sent
 from agent_adapter.integrations.wires.calls import (
     Answer,
     Mended,
@@ -114,9 +115,9 @@ class Messages:
     client: Any
     mend: Mended | None = None
 
-    def tools(self, specs: Iterable[ToolSpec]) -> Any:
+    def tools(self, specs: Iterable[ToolSpec], on_error: OnError = "skip") -> Any:
         """Tool dictionaries."""
-        return [tool_of(spec) for spec in specs]
+        return sent("Anthropic", specs, tool_of, on_error)
 
     def opening(self, prompt: str) -> list[Any]:
         """One message of the user."""

@@ -14,6 +14,7 @@ from agent_adapter.core.schema.providers import gemini
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_id
 from agent_adapter.integrations.part_text import part_text
+from agent_adapter.integrations.quarantine import OnError, sent
 from agent_adapter.integrations.wires.calls import (
     Answer,
     Mended,
@@ -172,9 +173,9 @@ class Contents:
     client: Any
     mend: Mended | None = None
 
-    def tools(self, specs: Iterable[ToolSpec]) -> Any:
+    def tools(self, specs: Iterable[ToolSpec], on_error: OnError = "skip") -> Any:
         """Declarations in one `Tool`."""
-        return tools_of([declaration_of(spec) for spec in specs])
+        return tools_of(sent("Gemini", specs, declaration_of, on_error))
 
     def opening(self, prompt: str) -> list[Any]:
         """One content of the user."""

@@ -42,9 +42,9 @@ def _block_of(part: Content) -> Any:
 def value_of(result: Any) -> Any:
     """The value in a result that a server sent: its data, its text, or all of its parts.
 
-    Images, audio, files and links stay beside the data. Raises `ToolFailed` with the server's
-    reason for an error result: a server's word that its tool failed is no promise that nothing
-    happened.
+    Images, audio, files, links, and text that says more stay beside the data. Raises `ToolFailed`
+    with the server's reason for an error result: a server's word that its tool failed is no promise
+    that nothing happened.
     """
     parts = [_part_of(block) for block in result.content]
     structured = result.structured_content
@@ -54,15 +54,40 @@ def value_of(result: Any) -> Any:
         only_text = len(parts) == 1 and isinstance(parts[0], Text)
         return parts[0].text if only_text and isinstance(parts[0], Text) else parts
     data = _unwrapped(structured, getattr(result, "meta", None))
-    # By the protocol, text beside data says the same again for clients that read no data.
-    media = [part for part in parts if isinstance(part, Media)]
-    return [Json(data), *media] if media else data
+    # By the protocol, text says the data again for clients that read none; other text is kept.
+    said = _said_again([b.text for b in result.content if b.type == "text"], structured)
+    blocks = zip(result.content, parts, strict=True)
+    beside = [part for b, part in blocks if b.type != "text" or b.text not in said]
+    return [Json(data), *beside] if beside else data
+
+
+def _said_again(texts: list[str], structured: Any) -> set[str]:
+    """The texts that only say the data again, whole or item by item."""
+    values = [structured]
+    if isinstance(structured, Mapping) and len(structured) == 1:
+        values += structured.values()  # servers wrap what is no object
+    for value in values:
+        by_item = isinstance(value, list) and len(value) == len(texts)
+        if by_item and all(map(_says, texts, value)):
+            return set(texts)
+    return {text for text in texts if any(_says(text, value) for value in values)}
+
+
+def _says(text: str, value: Any) -> bool:
+    """Whether the text is the value, as JSON or as it is."""
+    if text == value:
+        return True
+    try:
+        return bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        return text == str(value)
 
 
 def _reason(parts: Iterable[Content], structured: Any) -> str:
     text = "\n".join(part.text for part in parts if isinstance(part, Text) and part.text.strip())
-    if not text and structured is not None:
-        text = json.dumps(structured, ensure_ascii=False, default=str)
+    if structured is not None and not _says(text, structured):
+        data = json.dumps(structured, ensure_ascii=False, default=str)
+        text = f"{text}\n{data}" if text else data
     return text or "the server says that the tool failed"
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from agent_adapter.core.identity import Position
 from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations.quarantine import OnError
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall
 from agent_adapter.integrations.wires.finish import WHOLE, Stopped
 
@@ -39,8 +40,8 @@ class Wire(Protocol):
     def mend(self) -> Mended | None:
         """How arguments are read, where the provider sends more than was meant."""
 
-    def tools(self, specs: Iterable[ToolSpec]) -> Any:
-        """The tools as a request takes them."""
+    def tools(self, specs: Iterable[ToolSpec], on_error: OnError = "skip") -> Any:
+        """The tools as a request takes them; one that it cannot take is left out, or raises."""
 
     def opening(self, prompt: str) -> list[Any]:
         """The messages of a conversation that begins with `prompt`."""

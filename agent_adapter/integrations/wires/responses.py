@@ -8,6 +8,7 @@ from typing import Any
 
 from agent_adapter.core.errors import IntegrationError
 from agent_adapter.core.tool import ToolSpec
+from agent_adapter.integrations.quarantine import OnError, sent
 from agent_adapter.integrations.wires.calls import Answer, Mended, ProviderCall, member
 from agent_adapter.integrations.wires.openai import (
     RESPONSE_IDS,
@@ -28,9 +29,9 @@ class Responses:
     client: Any
     mend: Mended | None = meant
 
-    def tools(self, specs: Iterable[ToolSpec]) -> Any:
+    def tools(self, specs: Iterable[ToolSpec], on_error: OnError = "skip") -> Any:
         """Function dictionaries."""
-        return [tool_of(spec, "responses", False) for spec in specs]
+        return sent("OpenAI", specs, lambda spec: tool_of(spec, "responses", False), on_error)
 
     def opening(self, prompt: str) -> list[Any]:
         """One message of the user."""
