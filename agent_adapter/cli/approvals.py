@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -151,7 +151,7 @@ def withdraw(
         raise typer.BadParameter("give one of: an approval's ID, --run, --conversation")
     who = reviewer_name(reviewer)
 
-    async def work(inbox: Inbox) -> list[str]:
+    async def work(inbox: Inbox) -> Sequence[str]:
         if run is not None:
             return await inbox.withdraw_run(run, reason, reviewer=who)
         if conversation is not None:

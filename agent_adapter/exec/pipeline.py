@@ -24,6 +24,7 @@ from agent_adapter.exec import cache, hooks, record, replay, run, stages, taint
 from agent_adapter.exec.approval import decide
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.replay import Recorded
+from agent_adapter.exec.threads import Late
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +161,7 @@ async def _run_unbegun(call: Call) -> Any:
     return value
 
 
-async def _marked(call: Call, late: run.Late | None = None) -> Any:
+async def _marked(call: Call, late: Late | None = None) -> Any:
     """The value of an untrusted function; the text of its error taints the run, too."""
     try:
         return await run.function(call, late)

@@ -16,6 +16,6 @@ def note(tx: Transaction, request: ApprovalRequest, said: ApprovalDecision, new_
     answer: Row = {"state": "denied", "reviewer": said.reviewer, "reason": said.reason}
     row = new_record(tx, request, Terms(), new_id) | answer | {"decided_at": tx.now}
     tx.insert("approvals", row)
-    facts = {"approval": new_id, "tool": request.tool, "digest": request.digest}
+    facts: Row = {"approval": new_id, "tool": request.tool, "digest": request.digest}
     facts |= {"verdict": "denied", "reviewer": said.reviewer, "reason": said.reason}
     ledger.append(tx, request.run_id, "approval-decided", request.call_key, facts)

@@ -57,7 +57,7 @@ def place_again(tx: Transaction, intent: Intent) -> str | None:
 
     For a framework that runs a call again and has kept no more of it than its native id.
     """
-    same = {"run_id": intent.run_id, "tool": intent.tool, "tenant": intent.tenant}
+    same: Row = {"run_id": intent.run_id, "tool": intent.tool, "tenant": intent.tenant}
     same |= {"principal": intent.principal}
     made = {"digest": intent.digest, "call_id": intent.call_id}
     calls = tx.select("calls", same | made, order_by="started_at", descending=True, limit=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -168,7 +168,7 @@ class Inbox:
 
     async def withdraw_run(
         self, run_id: str, reason: str, *, reviewer: str | None = None
-    ) -> list[str]:
+    ) -> Sequence[str]:
         """Take back every open question of a run and of the calls its tools make; their ids."""
         tenant, by = self._tenant, _named(reviewer)
         key = run_key(tenant, run_id)
@@ -178,7 +178,7 @@ class Inbox:
 
     async def withdraw_conversation(
         self, thread_id: str, reason: str, *, reviewer: str | None = None
-    ) -> list[str]:
+    ) -> Sequence[str]:
         """Take back every open question of a conversation, such as a channel; their ids."""
         by = _named(reviewer)
         of_it = {"conversation": conversation_key(self._tenant, thread_id)}
