@@ -181,8 +181,9 @@ class Grant:
 class RunLimits:
     """The limits of one run over all processes that work on it; `None` is no limit.
 
-    `max_cost` is in the unit of the tools' `cost`, `max_seconds` counts from the run's first call,
-    `max_depth` is how deep runs started by tools may nest (a top run has depth 1).
+    `max_cost` is in the unit of the tools' `cost`, `max_seconds` counts from the run's first call
+    and leaves out what a person took to answer, `max_depth` is how deep runs started by tools may
+    nest (a top run has depth 1).
     """
 
     max_calls: int | None = None

@@ -62,6 +62,7 @@ class Runtime:
     """The parts of one executor that its calls use.
 
     `asking` are the open questions by binding, `flights` the shared executions of cached reads.
+    `waits` says since when a run waits for a person, and for how many answers.
     `store_undecided` is true if no store was given.
     """
 
@@ -77,6 +78,7 @@ class Runtime:
         "plans",
         "store",
         "store_undecided",
+        "waits",
     )
 
     def __init__(
@@ -101,6 +103,7 @@ class Runtime:
         self.max_result_bytes = max_result_bytes
         self.asking: dict[str, Question] = {}
         self.flights: dict[tuple[int, str], Flight] = {}
+        self.waits: dict[str, tuple[float, int]] = {}
         self.plans: dict[ToolSpec, Plan] = {}
 
     def plan(self, spec: ToolSpec) -> Plan:

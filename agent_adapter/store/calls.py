@@ -126,7 +126,7 @@ def _stop(tx: Transaction, intent: Intent) -> Begun | None:
     why = switch.halted(tx, run_id=intent.run_id, root_run_id=intent.root_run_id, write=write)
     if why is not None:
         return Begun(state="stopped", reason=why)
-    other = keyed.conflict(tx, intent)
+    other = keyed.conflict(tx, intent) if intent.keyed else None
     return None if other is None else Begun(state="conflict", reason=other)
 
 

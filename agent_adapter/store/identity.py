@@ -32,7 +32,7 @@ def look_up(tx: Transaction, intent: Intent) -> Begun:
 
     With the latter, `rows` are the earlier writes that a person must see first.
     """
-    other = keyed.conflict(tx, intent)
+    other = keyed.conflict(tx, intent) if intent.keyed else None
     if other is not None:
         return Begun(state="conflict", reason=other)
     row = match(tx, intent)

@@ -10,18 +10,17 @@ from agent_adapter.store.keys import call_key_of
 
 
 def conflict(tx: Transaction, intent: Intent) -> str | None:
-    """What else the key names already, a call or a question about one; `None` if nothing."""
-    if not intent.keyed or intent.place is None:
-        return None
+    """What else the intent's key names, a call or a question about one; `None` if nothing."""
     same = (intent.tool, intent.digest)
-    for row in tx.select("calls", {"place": intent.place}, limit=20):
+    place = intent.where
+    for row in tx.select("calls", {"place": place}, limit=20):
         if (row["tool"], row["digest"]) != same:
             return _of(row)
     for row in tx.select("approvals", {"run_id": intent.run_id}):
         seen = json.loads(row["request"])
-        if seen.get("place") != intent.place:
+        if seen.get("place") != place:
             continue
-        key = call_key_of(intent.place, intent.tool, intent.digest, seen.get("n", 1))
+        key = call_key_of(place, intent.tool, intent.digest, seen.get("n", 1))
         if row["asked_key"] != key:
             return _of(row)
     return None

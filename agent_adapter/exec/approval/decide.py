@@ -18,7 +18,7 @@ from agent_adapter.core.errors import (
 from agent_adapter.core.events import ApprovalDecided, ApprovalRequested
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
-from agent_adapter.exec import stages, taint
+from agent_adapter.exec import stages, taint, waiting
 from agent_adapter.exec.approval.ports.deferred import decision_of
 from agent_adapter.exec.approval.question import Question
 from agent_adapter.exec.approval.request import counts, request_of, unclear
@@ -66,7 +66,8 @@ async def ask(
     runtime = call.runtime
     call.records = kept_in if kept_in is not runtime.store else None
     # A port that keeps its records in the same store looks there itself.
-    refused = None if kept_in is runtime.store else await _refused_before(call)
+    keeps = kept_in is runtime.store
+    refused = None if keeps else await _refused_before(call)
     if refused is not None:
         return refused
     labels = await taint.labels(call)
@@ -75,7 +76,11 @@ async def ask(
     if runtime.events.subscribers:
         runtime.events.emit(ApprovalRequested(*ids, reason))
     with person_asked(call):
-        decision = await _answered(runtime.asking, port, request)
+        if not keeps and call.limits is not None and call.limits.max_seconds is not None:
+            async with waiting.stands_still(call):
+                decision = await _answered(runtime.asking, port, request)
+        else:
+            decision = await _answered(runtime.asking, port, request)
     if runtime.events.subscribers:
         said = (decision.verdict, decision.reviewer, decision.record_id)
         runtime.events.emit(ApprovalDecided(*ids, *said))
