@@ -24,6 +24,7 @@ BENCHMARKS = {
     "P4": "benchmarks.p4_durable",
     "P5": "benchmarks.p5_accept",
     "P6": "benchmarks.p6_import",
+    "P7": "benchmarks.p7_equal_calls",
 }
 RESULTS = Path(__file__).with_name("results.json")
 

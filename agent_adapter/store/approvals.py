@@ -261,8 +261,8 @@ def expire(tx: Transaction, row: Row) -> Row:
 
 
 def _same_call(tx: Transaction, request: ApprovalRequest) -> Row | None:
-    rows = tx.select("approvals", {"call_key": request.call_key, "tenant": request.tenant})
-    for row in rows:
+    same_key = {"call_key": request.call_key, "tenant": request.tenant}
+    for row in tx.select("approvals", same_key | {"state in": ["pending", "approved", "denied"]}):
         same = row["principal"] == request.principal and row["fingerprint"] == request.fingerprint
         # An approval given before the call was known to repeat a write does not cover the repeat.
         shown = set(json.loads(row["request"]).get("earlier", ()))
@@ -300,9 +300,14 @@ def _follows(tx: Transaction, request: ApprovalRequest) -> Row | None:
     same |= {"fingerprint": request.fingerprint, "principal": request.principal}
     same |= {"asker": request.asker}
     if not request.run_is_known and request.conversation is None:
-        rows = tx.select("approvals", same | {"run_known": 0}, order_by="created_at")
-        open_rows = [row for row in rows if expire(tx, row)["state"] in ("pending", "approved")]
-        return open_rows[0] if open_rows else None
+        unknown = same | {"run_known": 0}
+        rows = [
+            row
+            for state in ("pending", "approved")
+            for row in tx.select("approvals", unknown | {"state": state})
+            if expire(tx, row)["state"] == state
+        ]
+        return min(rows, key=lambda row: row["created_at"], default=None)
     if request.conversation is None:
         return None
     unused = same | {"conversation": request.conversation, "state": "approved"}

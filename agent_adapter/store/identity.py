@@ -20,6 +20,9 @@ DOUBT_SECONDS = 600.0
 UNCLEAR = "unclear"
 """The memo's key for whether any call of the store may be unclear."""
 
+_SHOWN = 20
+"""How many earlier writes a person is shown at the most."""
+
 _NOT_AN_END = ("cancelled", "approval-pending", "tool-in-flight", "tool-busy")
 """Errors after which a repeatable call is run again, instead of being answered with them."""
 
@@ -60,8 +63,11 @@ def place_again(tx: Transaction, intent: Intent) -> str | None:
     same: Row = {"run_id": intent.run_id, "tool": intent.tool, "tenant": intent.tenant}
     same |= {"principal": intent.principal}
     made = {"digest": intent.digest, "call_id": intent.call_id}
-    calls = tx.select("calls", same | made, order_by="started_at", descending=True, limit=1)
-    found = [(row["started_at"], row["place"]) for row in calls]
+    call = _first(tx, same | made, by="last_attempt", descending=True)
+    if call is not None:
+        newest_attempt = same | made | {"last_attempt": call["last_attempt"]}
+        call = _first(tx, newest_attempt, by="started_at", descending=True)
+    found = [] if call is None else [(call["started_at"], call["place"])]
     for row in tx.select("approvals", same, order_by="created_at", descending=True, limit=50):
         asked = json.loads(row["request"])
         place, n = asked.get("place"), asked.get("n", 1)
@@ -92,7 +98,7 @@ def _identified(tx: Transaction, intent: Intent) -> Row | None:
         return _unissued(tx, intent)
     if intent.place is None and intent.reexecutes and intent.call_id is not None:
         same = _alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
-        row = _first(tx, same | {"call_id": intent.call_id})
+        row = _first(tx, same | {"call_id": intent.call_id}, by="last_attempt")
         return None if row is None else _last_repeat(tx, row)
     return _suspended(tx, intent)
 
@@ -108,31 +114,60 @@ def _unissued(tx: Transaction, intent: Intent) -> Row | None:
     One that was aborted had no effect: it answers only if no other is left.
     """
     same = _alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
-    left = same | {"last_attempt <": intent.attempt}
+    left = _issued_before(tx, intent)
     row = None
     if intent.call_id is not None:
-        row = _first(tx, left | {"call_id": intent.call_id, "ending !=": "aborted"})
-    row = row or _first(tx, left | {"state": "open"}) or _first(tx, left | {"ending !=": "aborted"})
-    return _last_repeat(tx, row) if row is not None else _first(tx, left)
+        of_id = same | {"call_id": intent.call_id, "ending !=": "aborted"}
+        row = _earliest(tx, of_id, left)
+    row = row or _open(tx, same, left) or _earliest(tx, same | {"ending !=": "aborted"}, left)
+    return _last_repeat(tx, row) if row is not None else _earliest(tx, same, left)
+
+
+def _issued_before(tx: Transaction, intent: Intent) -> list[int]:
+    """The earlier attempts that were the last to issue some call of the run: few, if not one."""
+    found: list[int] = []
+    where: Row = {"run_id": intent.run_id, "last_attempt <": intent.attempt}
+    while (row := _first(tx, where, by="last_attempt", descending=True)) is not None:
+        found.append(row["last_attempt"])
+        where["last_attempt <"] = row["last_attempt"]
+    return found
+
+
+def _earliest(tx: Transaction, same: Row, attempts: list[int]) -> Row | None:
+    """The first of equal calls that one of the attempts was the last to issue."""
+    each = [_first(tx, same | {"last_attempt": attempt}, by="started_at") for attempt in attempts]
+    found = [row for row in each if row is not None]
+    return min(found, key=lambda row: row["started_at"], default=None)
+
+
+def _open(tx: Transaction, same: Row, attempts: list[int]) -> Row | None:
+    """The first of equal calls that has not ended."""
+    rows = tx.select("calls", same | {"ending": None, "state": "open"})
+    left = [row for row in rows if row["last_attempt"] in attempts]
+    return min(left, key=lambda row: row["started_at"], default=None)
 
 
 def _last_repeat(tx: Transaction, row: Row) -> Row:
     """The repeat that a person agreed to in place of an unclear call, where one stands."""
-    where = {"run_id": row["run_id"], "replaces": row["call_key"]}
-    repeats = tx.select("calls", where | _same_tool(row), order_by="n")
-    standing = [repeat for repeat in repeats if repeat["ending"] != "aborted"]
-    return standing[-1] if standing else row
+    repeats = tx.select("calls", {"replaces": row["call_key"]})
+    same = [repeat for repeat in repeats if _same_tool(repeat) == _same_tool(row)]
+    standing = [repeat for repeat in same if repeat["ending"] != "aborted"]
+    return max(standing, key=lambda repeat: repeat["n"], default=row)
 
 
-def _same_tool(row: Row) -> Row:
-    return {"tool": row["tool"], "digest": row["digest"]}
+def _same_tool(row: Row) -> tuple[str, str, str]:
+    return row["run_id"], row["tool"], row["digest"]
 
 
 def _newest(tx: Transaction, where: Row) -> Row | None:
     """The latest of equal calls at one place; an aborted one only if there is no other."""
-    rows = tx.select("calls", where, order_by="n", descending=True)
-    standing = (row for row in rows if row["ending"] != "aborted")
-    return next(standing, rows[0] if rows else None)
+    row = _first(tx, where, by="n", descending=True)
+    if row is None or row["ending"] != "aborted":
+        return row
+    standing = _first(tx, where | {"ending !=": "aborted"}, by="n", descending=True)
+    running = _first(tx, where | {"ending": None}, by="n", descending=True)
+    found = [each for each in (standing, running) if each is not None]
+    return max(found, key=lambda each: each["n"], default=row)
 
 
 def _suspended(tx: Transaction, intent: Intent) -> Row | None:
@@ -144,12 +179,11 @@ def _suspended(tx: Transaction, intent: Intent) -> Row | None:
         return None
     same = _alike(intent) | {"ending": "suspended", "asker": intent.asker}
     same |= {"principal": intent.principal, "conversation": intent.conversation}
-    rows = tx.select("calls", same, order_by="started_at", limit=1)
-    return rows[0] if rows else None
+    return _first(tx, same, by="started_at")
 
 
-def _first(tx: Transaction, where: Row) -> Row | None:
-    rows = tx.select("calls", where, order_by="n", limit=1)
+def _first(tx: Transaction, where: Row, *, by: str, descending: bool = False) -> Row | None:
+    rows = tx.select("calls", where, order_by=by, descending=descending, limit=1)
     return rows[0] if rows else None
 
 
@@ -227,7 +261,7 @@ def _repeats(tx: Transaction, intent: Intent, last: int) -> Begun | None:
         rows += [row for row in recent if row["call_key"] not in known]
     if intent.replayed:
         ended = {"run_id": intent.run_id, "effects": "write", "ending": "ok"} | _alike(intent)
-        rows += tx.select("calls", ended, limit=20)
+        rows += tx.select("calls", ended, limit=_SHOWN)
     unclear = tuple(row for row in rows if row["call_key"] not in intent.accepted)
     return Begun(state="repeats", rows=unclear) if unclear else None
 
@@ -247,8 +281,9 @@ def _any_unclear(tx: Transaction) -> bool:
 
 
 def _unclear(tx: Transaction, where: Row) -> list[Row]:
-    rows = tx.select("calls", where | {"ending": "unknown"}, limit=20)
-    begun = tx.select("calls", where | {"state": "open", "ending": None}, limit=20)
+    rows = tx.select("calls", where | {"ending": "unknown"}, limit=_SHOWN)
+    elsewhere = {"state": "open", "ending": None, "owner_id !=": tx.owner_id}
+    begun = tx.select("calls", where | elsewhere, limit=_SHOWN)
     return rows + [row for row in begun if not tx.is_live(row["owner_id"])]
 
 
@@ -256,10 +291,9 @@ def _displaces(tx: Transaction, intent: Intent) -> Begun | None:
     """Writes at the same place with other arguments: the node has gone another way."""
     if intent.place is None:
         return None
-    rows = tx.select("calls", {"place": intent.place, "effects": "write"}, limit=20)
     others = tuple(
         row
-        for row in rows
+        for row in _others_at(tx, intent)
         if (row["tool"], row["digest"]) != (intent.tool, intent.digest)
         and row["ending"] not in _LEFT_NOTHING
         and row["call_key"] not in intent.accepted
@@ -267,18 +301,35 @@ def _displaces(tx: Transaction, intent: Intent) -> Begun | None:
     return Begun(state="diverges", rows=others) if others else None
 
 
+def _others_at(tx: Transaction, intent: Intent) -> list[Row]:
+    """Writes at the intent's place, the equal ones among them only where there are few."""
+    here: Row = {"place": intent.place, "effects": "write"}
+    rows = tx.select("calls", here, limit=_SHOWN)
+    if len(rows) < _SHOWN:
+        return rows
+    same_tool = here | {"tool": intent.tool}
+    beside = (
+        here | {"tool <": intent.tool},
+        here | {"tool >": intent.tool},
+        same_tool | {"digest <": intent.digest},
+        same_tool | {"digest >": intent.digest},
+    )
+    return [row for where in beside for row in tx.select("calls", where, limit=_SHOWN)]
+
+
 def _diverges(tx: Transaction, intent: Intent) -> Begun | None:
     """Writes of earlier attempts that this attempt has not issued again before a new one."""
     if intent.attempt == 1:
         return None
-    left: Row = {"run_id": intent.run_id, "effects": "write", "last_attempt <": intent.attempt}
-    rows = tx.select("calls", left | {"tenant": intent.tenant}, order_by="started_at", limit=50)
-    missing = tuple(
+    writes: Row = {"run_id": intent.run_id, "effects": "write", "tenant": intent.tenant}
+    missing = [
         row
-        for row in rows
+        for attempt in _issued_before(tx, intent)
+        for row in tx.select("calls", writes | {"last_attempt": attempt}, limit=50)
         if row["ending"] not in _LEFT_NOTHING and row["call_key"] not in intent.accepted
-    )
-    return Begun(state="diverges", rows=missing) if missing else None
+    ]
+    missing.sort(key=lambda row: row["started_at"])
+    return Begun(state="diverges", rows=tuple(missing)) if missing else None
 
 
 def last_n(tx: Transaction, intent: Intent) -> int:
@@ -290,8 +341,8 @@ def last_n(tx: Transaction, intent: Intent) -> int:
         return 0
     where: Row = {"place": intent.place} if intent.place is not None else {"run_id": intent.run_id}
     same = where | {"tool": intent.tool, "digest": intent.digest}
-    rows = tx.select("calls", same, order_by="n", descending=True, limit=1)
-    return rows[0]["n"] if rows else 0
+    row = _first(tx, same, by="n", descending=True)
+    return 0 if row is None else row["n"]
 
 
 def key_of(intent: Intent, n: int) -> str:
@@ -304,7 +355,5 @@ def key_of(intent: Intent, n: int) -> str:
 
 def entries(tx: Transaction, sub_run: str) -> int:
     """How often the call that started this sub-run was entered, as its inner calls tell."""
-    rows = tx.select(
-        "calls", {"run_id": sub_run}, order_by="last_attempt", descending=True, limit=1
-    )
-    return rows[0]["last_attempt"] if rows else 0
+    row = _first(tx, {"run_id": sub_run}, by="last_attempt", descending=True)
+    return 0 if row is None else row["last_attempt"]

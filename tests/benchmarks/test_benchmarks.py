@@ -18,7 +18,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["P1", "P2", "P4", "P5", "P6"])
+@pytest.mark.parametrize("name", ["P1", "P2", "P4", "P5", "P6", "P7"])
 def test_benchmark_reports_both_sides(name: str, tmp_path: Path) -> None:
     """A benchmark writes its medians and its ratio as JSON, whatever the verdict."""
     output = tmp_path / "results.json"

@@ -212,11 +212,13 @@ class MemoryTable:
     def _walk(self, shape: tuple[str, ...], by: str) -> _Walk | None:
         terms = {written: term(written) for written in shape}
         equal = {t.column: written for written, t in terms.items() if t.comparison == "="}
+        # Another index may find few rows where this one would walk over many.
+        least = len(self._longest_prefix(equal))
         for columns in (self.declared.key, *self.declared.indexes):
             if by not in columns:
                 continue
             prefix = columns[: columns.index(by)]
-            if all(column in equal for column in prefix):
+            if len(prefix) >= least and all(column in equal for column in prefix):
                 index = self._ordered.get((prefix, by)) or self._order(prefix, by)
                 return _Walk(index, tuple(equal[c] for c in prefix), by, terms)
         return None
@@ -233,7 +235,8 @@ class MemoryTable:
         wanted = plan.wanted(where)
         if plan.last is not None:
             first = wanted if isinstance(wanted, tuple) else (wanted,)
-            keys = [(*first, value) for value in dict.fromkeys(listed(plan.last, where[plan.last]))]
+            ends = dict.fromkeys(listed(plan.last, where[plan.last]))
+            keys = [(*first, end) for end in ends] if first else list(ends)
             return [(key, self.rows[key]) for key in keys if key in self.rows]
         if plan.by_key:
             row = self.rows.get(wanted)
@@ -249,13 +252,13 @@ class MemoryTable:
         equal = {t.column: written for written, t in terms.items() if t.comparison == "="}
         several = {t.column: written for written, t in terms.items() if t.comparison == "in"}
         first, last = self.declared.key[:-1], self.declared.key[-1]
-        if first and last in several and all(column in equal for column in first):
+        if last in several and all(column in equal for column in first):
             # All but the end of the key is given, and the ends are listed: each row by its key.
             used = tuple(equal[column] for column in first)
             plan = _Plan(
                 by_key=False,
                 index=None,
-                wanted=itemgetter(*used),
+                wanted=itemgetter(*used) if used else _no_values,
                 rest=tuple(w for w in shape if w not in used and w != several[last]),
                 last=several[last],
             )
@@ -302,6 +305,10 @@ class MemoryTable:
             return [place_of(pair[1][name]) for name in names]
 
         return sorted(found, key=place, reverse=descending)
+
+
+def _no_values(where: Condition) -> tuple[()]:
+    return ()
 
 
 def _fits(pair: tuple[Any, Row], rest: tuple[str, ...], where: Condition) -> bool:
