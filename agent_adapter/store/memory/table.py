@@ -235,9 +235,12 @@ class MemoryTable:
         wanted = plan.wanted(where)
         if plan.last is not None:
             first = wanted if isinstance(wanted, tuple) else (wanted,)
-            ends = dict.fromkeys(listed(plan.last, where[plan.last]))
-            keys = [(*first, end) for end in ends] if first else list(ends)
-            return [(key, self.rows[key]) for key in keys if key in self.rows]
+            given = listed(plan.last, where[plan.last])
+            ends = dict.fromkeys(value for value in given if value is not None)
+            found = [(*first, end) for end in ends] if first else list(ends)
+            if plan.index is not None:
+                found = [key for each in found for key in plan.index.buckets.get(each, ())]
+            return [(key, self.rows[key]) for key in found if key in self.rows]
         if plan.by_key:
             row = self.rows.get(wanted)
             return [] if row is None else [(wanted, row)]
@@ -254,27 +257,27 @@ class MemoryTable:
         first, last = self.declared.key[:-1], self.declared.key[-1]
         if last in several and all(column in equal for column in first):
             # All but the end of the key is given, and the ends are listed: each row by its key.
-            used = tuple(equal[column] for column in first)
-            plan = _Plan(
-                by_key=False,
-                index=None,
-                wanted=itemgetter(*used) if used else _no_values,
-                rest=tuple(w for w in shape if w not in used and w != several[last]),
-                last=several[last],
-            )
-            self._plans[shape] = plan
-            return plan
+            plan = _listing(shape, equal, first, several[last], None)
+        else:
+            plan = self._index_plan(shape, equal, several)
+        self._plans[shape] = plan
+        return plan
+
+    def _index_plan(
+        self, shape: tuple[str, ...], equal: dict[str, str], several: dict[str, str]
+    ) -> _Plan:
         prefix = self._longest_prefix(equal)
-        used = tuple(equal[column] for column in prefix)
         by_key = prefix == self.declared.key
-        plan = _Plan(
+        last = None if by_key else self._listed_next(prefix, several)
+        if last is not None:
+            return _listing(shape, equal, prefix, several[last], self._index((*prefix, last)))
+        used = tuple(equal[column] for column in prefix)
+        return _Plan(
             by_key=by_key,
             index=self._index(prefix) if prefix and not by_key else None,
             wanted=itemgetter(*used) if prefix else None,
             rest=tuple(written for written in shape if written not in used),
         )
-        self._plans[shape] = plan
-        return plan
 
     def _longest_prefix(self, equal: dict[str, str]) -> tuple[str, ...]:
         best: tuple[str, ...] = ()
@@ -285,6 +288,12 @@ class MemoryTable:
             if length > len(best):
                 best = columns[:length]
         return best
+
+    def _listed_next(self, prefix: tuple[str, ...], several: dict[str, str]) -> str | None:
+        """The column that an index has behind the prefix and that a list of values is given for."""
+        width = len(prefix)
+        longer = (c for c in self.declared.indexes if c[:width] == prefix and len(c) > width)
+        return next((c[width] for c in longer if c[width] in several), None)
 
     def _index(self, columns: tuple[str, ...]) -> _Index:
         index = self._indexes.get(columns)
@@ -305,6 +314,23 @@ class MemoryTable:
             return [place_of(pair[1][name]) for name in names]
 
         return sorted(found, key=place, reverse=descending)
+
+
+def _listing(
+    shape: tuple[str, ...],
+    equal: dict[str, str],
+    first: tuple[str, ...],
+    last: str,
+    index: _Index | None,
+) -> _Plan:
+    used = tuple(equal[column] for column in first)
+    return _Plan(
+        by_key=False,
+        index=index,
+        wanted=itemgetter(*used) if used else _no_values,
+        rest=tuple(written for written in shape if written not in used and written != last),
+        last=last,
+    )
 
 
 def _no_values(where: Condition) -> tuple[()]:
