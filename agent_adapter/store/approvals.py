@@ -260,13 +260,10 @@ def expire(tx: Transaction, row: Row) -> Row:
     return row | {"state": "expired"}
 
 
-_STANDING = ["pending", "approved", "denied", "withdrawn"]
-"""States of records that may stand for their call when it comes again."""
-
-
 def _same_call(tx: Transaction, request: ApprovalRequest) -> Row | None:
     same_key = {"call_key": request.call_key, "tenant": request.tenant}
-    for row in tx.select("approvals", same_key | {"state in": _STANDING}):
+    standing = ["pending", "approved", "denied", "withdrawn"]
+    for row in tx.select("approvals", same_key | {"state in": standing}):
         same = row["principal"] == request.principal and row["fingerprint"] == request.fingerprint
         # An approval given before the call was known to repeat a write does not cover the repeat.
         shown = set(json.loads(row["request"]).get("earlier", ()))
