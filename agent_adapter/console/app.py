@@ -29,7 +29,7 @@ from agent_adapter.console.middleware import SecurityMiddleware
 from agent_adapter.console.pages import Console, console_of
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import LOOPBACK, Settings, TrustedProxy
-from agent_adapter.core.errors import AgentAdapterError, StoreError
+from agent_adapter.core.errors import AgentAdapterError, NotFoundError, StoreError
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.store.base import Store
 
@@ -88,33 +88,34 @@ def create_app(
             *(route for section in sections for route in section.ROUTES),
         ],
         middleware=[Middleware(SecurityMiddleware, hosts=settings.hosts, https=https)],
-        exception_handlers={
-            HTTPException: _http_problem,
-            StoreError: _store_problem,
-        },
+        exception_handlers=dict.fromkeys(
+            (HTTPException, Problem, AgentAdapterError), _answer_error
+        ),
     )
     app.state.console = Console(settings)
     return app
 
 
-async def _http_problem(request: Request, exc: Exception) -> Response:
-    status = exc.status_code if isinstance(exc, HTTPException) else 500
-    text = {404: "page not found", 405: "method not allowed"}.get(status, str(exc))
-    headers = getattr(exc, "headers", None)
-    return _problem(request, Problem(status, "http", text), headers)
-
-
-async def _store_problem(request: Request, exc: Exception) -> Response:
-    """422 for a value that no store can look for, such as a NUL byte in an id; else 503."""
-    theirs = "cannot be looked for" in str(exc)
-    problem = Problem(422 if theirs else 503, "store-error", str(exc))
-    return _problem(request, problem)
-
-
-def _problem(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:
+async def _answer_error(request: Request, exc: Exception) -> Response:
+    """The error as JSON for the API, else as a page."""
+    problem = _problem_of(exc)
     if request.url.path.startswith("/api/"):
         response: Response = api.problem_response(problem)
     else:
         response = console_of(request).render_problem(request, problem)
-    response.headers.update(headers or {})
+    response.headers.update(getattr(exc, "headers", None) or {})
     return response
+
+
+def _problem_of(exc: Exception) -> Problem:
+    if isinstance(exc, Problem):
+        return exc
+    if isinstance(exc, StoreError):
+        # A value that no store can look for, such as a NUL byte in an id, is invalid input.
+        status = 422 if "cannot be looked for" in str(exc) else 503
+        return Problem(status, StoreError.kind, str(exc))
+    if isinstance(exc, AgentAdapterError):
+        return Problem(404 if isinstance(exc, NotFoundError) else 422, exc.kind, str(exc))
+    status = exc.status_code if isinstance(exc, HTTPException) else 500
+    text = {404: "page not found", 405: "method not allowed"}.get(status, str(exc))
+    return Problem(status, "http", text)

@@ -18,7 +18,6 @@ from starlette.routing import Route
 from agent_adapter.console.authentication import ConsoleAuthenticator, Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import Settings
-from agent_adapter.core.errors import AgentAdapterError, NotFoundError
 from agent_adapter.exec.approval.request import visible
 from agent_adapter.store.base import Transaction
 
@@ -83,24 +82,19 @@ def page(path: str, handler: PageHandler, *, role: str = "viewer") -> Route:
 
     async def endpoint(request: Request) -> Response:
         console = console_of(request)
-        try:
-            person = await console.authenticator.authenticate(request)
-            secret = None
-            if person is None:
-                signed_in = await console.authenticator.sign_in_by_proxy(request)
-                if signed_in is None:
-                    return _redirect_to_sign_in(request)
-                person, secret = signed_in
-            request.state.person = person
-            person.check(role)
-            response = await handler(console, request, person)
-            if secret is not None:
-                console.authenticator.set_session_cookie(response, request, secret)
-            return response
-        except Problem as problem:
-            return console.render_problem(request, problem)
-        except NotFoundError as exc:
-            return console.render_problem(request, Problem(404, exc.kind, str(exc)))
+        person = await console.authenticator.authenticate(request)
+        secret = None
+        if person is None:
+            signed_in = await console.authenticator.sign_in_by_proxy(request)
+            if signed_in is None:
+                return _redirect_to_sign_in(request)
+            person, secret = signed_in
+        request.state.person = person
+        person.check(role)
+        response = await handler(console, request, person)
+        if secret is not None:
+            console.authenticator.set_session_cookie(response, request, secret)
+        return response
 
     return Route(path, endpoint, methods=["GET"], name=path)
 
@@ -110,23 +104,18 @@ def action(path: str, handler: ActionHandler, *, role: str = "approver") -> Rout
 
     async def endpoint(request: Request) -> Response:
         console = console_of(request)
-        try:
-            person = await console.authenticator.authenticate(request)
-            if person is None:
-                raise Problem(
-                    401, "auth-error", "You are signed out; nothing was changed. Sign in again."
-                )
-            request.state.person = person
-            # Before the body is read: another site's form costs nothing.
-            console.authenticator.check_origin(request)
-            form = await form_of(request)
-            console.authenticator.check_csrf(request, person, form.get("csrf", ""))
-            person.check(role)
-            return await handler(console, request, person, form)
-        except Problem as problem:
-            return console.render_problem(request, problem)
-        except AgentAdapterError as exc:
-            return console.render_problem(request, Problem(422, exc.kind, str(exc)))
+        person = await console.authenticator.authenticate(request)
+        if person is None:
+            raise Problem(
+                401, "auth-error", "You are signed out; nothing was changed. Sign in again."
+            )
+        request.state.person = person
+        # Before the body is read: another site's form costs nothing.
+        console.authenticator.check_origin(request)
+        form = await form_of(request)
+        console.authenticator.check_csrf(request, person, form.get("csrf", ""))
+        person.check(role)
+        return await handler(console, request, person, form)
 
     return Route(path, endpoint, methods=["POST"], name=f"POST {path}")
 

@@ -22,7 +22,6 @@ from agent_adapter.console.api.operations import OPERATIONS
 from agent_adapter.console.pages import console_of, content_type
 from agent_adapter.console.parameters import invalid_fields, read_query
 from agent_adapter.console.problems import Problem
-from agent_adapter.core.errors import NotFoundError
 
 
 def problem_response(problem: Problem) -> JSONResponse:
@@ -35,20 +34,15 @@ def problem_response(problem: Problem) -> JSONResponse:
 def _route(operation: ApiOperation) -> Route:
     async def endpoint(request: Request) -> Response:
         console = console_of(request)
-        try:
-            person = await console.authenticator.authenticate_bearer(request)
-            person.check(operation.role)
-            given: dict[str, Any] = {}
-            if operation.query is not None:
-                given["query"] = read_query(request, operation.query)
-            if operation.body is not None:
-                given["body"] = await _read_body(request, operation.body)
-            asked = ApiRequest(console=console, request=request, person=person)
-            answer = await operation.handler(asked, **given)
-        except Problem as problem:
-            return problem_response(problem)
-        except NotFoundError as exc:
-            return problem_response(Problem(404, exc.kind, str(exc)))
+        person = await console.authenticator.authenticate_bearer(request)
+        person.check(operation.role)
+        given: dict[str, Any] = {}
+        if operation.query is not None:
+            given["query"] = read_query(request, operation.query)
+        if operation.body is not None:
+            given["body"] = await _read_body(request, operation.body)
+        asked = ApiRequest(console=console, request=request, person=person)
+        answer = await operation.handler(asked, **given)
         data = to_json(_json_value(answer), inf_nan_mode="null", bytes_mode="base64")
         return Response(data, media_type="application/json")
 

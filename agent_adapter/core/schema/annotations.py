@@ -1,4 +1,4 @@
-"""Resolving the annotations of a callable, wherever the names in them are defined."""
+"""Resolves the annotations of a callable, in whatever scope their names are defined."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent_adapter.core.errors import ToolDefinitionError
 
 
 def written_function(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that somebody wrote: under partials, bound methods, wrappers and `__call__`."""
+    """The written function below partials, bound methods, wrappers and `__call__`."""
     seen: Any = fn
     while True:
         if isinstance(seen, functools.partial):
@@ -59,7 +59,7 @@ class Resolver:
         )
 
     def names(self) -> dict[str, Any]:
-        """Every name that the function's annotations can mean."""
+        """All names that the function's annotations can refer to."""
         return {**self._globals, **self._frame_locals(), **self._closure}
 
     def _evaluated(self, annotation: Any, names: Mapping[str, Any]) -> Any:

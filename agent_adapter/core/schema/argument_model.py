@@ -27,7 +27,7 @@ _TAKEN = frozenset(dir(BaseModel)) | {"model_config"}
 
 
 class _NeutralSchema(GenerateJsonSchema):
-    """Pydantic's generator without generated titles, and without silence about lost defaults."""
+    """Pydantic's generator without generated titles; raises for a default that it would drop."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -45,9 +45,9 @@ def argument_model(
     doc: DocText,
     resolver: Resolver,
 ) -> tuple[type[BaseModel], dict[str, str]]:
-    """The model, and its field names with the parameters that they stand for.
+    """The model, and the parameter of each of its fields.
 
-    The two differ where a parameter has a name that Pydantic uses itself.
+    The names differ if a parameter has a name that Pydantic reserves.
     """
     definitions: dict[str, Any] = {}
     fields: dict[str, str] = {}
@@ -90,7 +90,7 @@ def _beneath(annotation: Any, extra: Any) -> Any:
 def _complete(
     name: str, model: type[BaseModel], fields: dict[str, str], resolver: Resolver
 ) -> None:
-    """Resolves names inside of types that were themselves defined in a function."""
+    """Resolves names inside types that are defined in a function."""
     if model.__pydantic_complete__:
         return
     try:
@@ -105,7 +105,7 @@ def _complete(
 def _refused_type(
     name: str, definitions: dict[str, Any], fields: dict[str, str], exc: Exception
 ) -> ToolDefinitionError:
-    """The refusal of the first parameter for which Pydantic cannot make a schema by itself."""
+    """The error for the first parameter for which Pydantic cannot make a schema."""
     for field, definition in definitions.items():
         try:
             create_model(name, __config__=_CONFIG, **{field: definition})

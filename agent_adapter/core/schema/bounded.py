@@ -1,4 +1,4 @@
-"""JSON Schema's check, in bounded time whatever the schema and the value are."""
+"""Validates by a JSON Schema in bounded time for every schema and value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agent_adapter.core.schema.keywords import subschemas
 from agent_adapter.core.schema.patterns import compiled
 
 MAX_STEPS = 200_000
-"""How many schemas one check may visit; unions in recursive schemas can ask for billions."""
+"""The most schemas that one check may visit; unions in recursive schemas can need billions."""
 
 _steps: ContextVar[list[int]] = ContextVar("steps_left")
 
@@ -27,7 +27,7 @@ class TooManySteps(Exception):
 
 
 def checker(schema: Mapping[str, Any]) -> Validator:
-    """A validator of a schema in the normal form; `ValueError` names what is wrong with it."""
+    """A validator of a schema in the normal form; `ValueError` names the problem of the schema."""
     try:
         # Patterns are compiled below; jsonschema would ask Python's own engine about them.
         _Checker.check_schema(schema, format_checker=FormatChecker(formats=()))
@@ -41,7 +41,7 @@ def checker(schema: Mapping[str, Any]) -> Validator:
 
 
 def problems_of(validator: Validator, value: Any) -> Iterator[ValidationError]:
-    """What is wrong with `value`; raises `TooManySteps` where the check would not end in time."""
+    """The problems of `value`; raises `TooManySteps` if the check would take too long."""
     token = _steps.set([MAX_STEPS])
     try:
         yield from validator.iter_errors(value)
@@ -109,7 +109,7 @@ def _unique(validator: Any, unique: Any, value: Any, schema: Any) -> Iterator[Va
 
 
 def _identity(value: Any) -> Any:
-    """Equal for values that JSON Schema calls equal: 1 and 1.0 are, 1 and true are not."""
+    """Equal for values that are equal in JSON Schema: 1 and 1.0, but not 1 and true."""
     if isinstance(value, bool):
         return ("boolean", value)
     if isinstance(value, list):
@@ -139,14 +139,14 @@ def _one_of(validator: Any, parts: Any, value: Any, schema: Any) -> Iterator[Val
 
 
 def _no_match(validator: Any, schema: Any, value: Any) -> str:
-    """Says nothing of the value's parts: a text of it would cost its size at every union."""
+    """Does not quote the value: its text would cost its size at every union."""
     shown = repr(value) if isinstance(value, (int, float, bool, type(None))) else ""
     shown = repr(value[:80]) if isinstance(value, str) else shown
     return f"{shown or 'it'} fits none of the alternatives"
 
 
 def _counted(check: Any) -> Any:
-    """`check`, each of whose visits is a step."""
+    """`check`, with each visit counted as a step."""
 
     def counted(validator: Any, part: Any, value: Any, schema: Any) -> Any:
         _spend(1 + (len(value) if isinstance(value, (list, dict)) else 0))

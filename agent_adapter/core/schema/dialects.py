@@ -1,4 +1,4 @@
-"""Pure functions from the normal form to what one reader takes; none changes what it is given."""
+"""Pure functions from the normal form to a provider's form; none changes its argument."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from agent_adapter.core.schema.references import target_of
 Schema = dict[str, Any]
 
 _MOST_INLINED = 10_000
-"""How many schemas may come out of inlining: references to references double with each step."""
+"""The most schemas after inlining: references to references double with each step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a provider's documentation says its API accepts; `None` where it says nothing.
+    """The documented limits of a provider's API; `None` if it has no documented limit.
 
     `tool_name` and `parameter_name` are patterns for whole names, `description` counts characters,
-    `keywords` are those that are read, `needs_items` says that an array must describe its items.
+    `keywords` are those that are read, `needs_items` is true if an array must describe its items.
     """
 
     tool_name: str
@@ -41,10 +41,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """A provider's form of a schema: its limits, and the rewrites that keep to them, in order.
+    """A provider's form of a schema: its limits, and the rewrites that enforce them, in order.
 
     Calling it with a schema in the normal form gives the provider's; `ValueError` names the place
-    that it cannot express. What a rewrite leaves out is still checked when a call arrives.
+    that it cannot express. Constraints that a rewrite drops are still checked when a call arrives.
     """
 
     name: str
@@ -52,14 +52,14 @@ class Dialect:
     rewrites: tuple[Callable[[Schema, Limits], Schema], ...]
 
     def __call__(self, schema: Mapping[str, Any]) -> Schema:
-        """`schema` as the provider takes it."""
+        """`schema` in the provider's form."""
         result = neutral(schema)
         for rewrite in self.rewrites:
             result = rewrite(result, self.limits)
         return used_definitions(result)
 
     def tool(self, description: str, schema: Mapping[str, Any]) -> tuple[str, Schema]:
-        """Description and schema; what is too long for the former stands in the latter."""
+        """Description and schema; the rest of a description that is too long is in the schema."""
         result = self(schema)
         most = self.limits.description
         if most is None or len(description) <= most:
@@ -73,14 +73,14 @@ class Dialect:
 
 
 def neutral(schema: Mapping[str, Any]) -> Schema:
-    """A deep copy of `schema` without its top-level title; references stay as they are."""
+    """A deep copy of `schema` without its top-level title; references are kept."""
     plain = copy.deepcopy(dict(schema))
     plain.pop("title", None)
     return plain
 
 
 def inlined(schema: Mapping[str, Any]) -> Schema:
-    """`schema` with every reference replaced by what it refers to, and no `$defs`.
+    """`schema` with every reference replaced by its target, and without `$defs`.
 
     Raises `ValueError` for a schema that refers to itself, and for one that would become too large.
     """
@@ -133,7 +133,7 @@ def used_definitions(schema: Schema) -> Schema:
 
 
 def breaches(limits: Limits, name: str, description: str, schema: Schema) -> list[str]:
-    """What of an emitted tool goes beyond `limits`, and every reference that leads nowhere."""
+    """The violations of `limits` by an emitted tool, and its references without a target."""
     found = []
     if not re.fullmatch(limits.tool_name, name):
         found.append(f"the name {name!r} does not match {limits.tool_name}")
@@ -190,7 +190,7 @@ def _nodes(schema: Schema, place: str = "schema") -> Iterable[tuple[Schema, str]
 
 
 def _nesting(node: Any, root: Schema, path: tuple[str, ...]) -> int:
-    """Objects within objects, references followed until they come back."""
+    """The depth of nested objects; references are followed until they recur."""
     if not isinstance(node, dict):
         return 0
     reference = node.get("$ref")
@@ -228,7 +228,7 @@ def renamed(schema: Schema, limits: Limits) -> Schema:
 
 
 def _told(part: Any, name: str) -> Any:
-    """A renamed parameter's own name is what its documentation, and the tool's, speaks of."""
+    """Mention a renamed parameter's own name, which the descriptions use."""
     if not isinstance(part, dict):
         return part
     text = part.get("description")

@@ -1,4 +1,4 @@
-"""What a docstring says about a tool and its parameters, in Google, NumPy or Sphinx style."""
+"""Reads the docstring of a tool, in Google, NumPy or Sphinx style."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class DocText:
 
 
 def read_docstring(text: str | None) -> DocText:
-    """The texts of the parameters, and everything else that the docstring says.
+    """The texts of the parameters, and the rest of the docstring.
 
-    Sections such as `Returns`, `Notes` and `Warning` belong to the description: what a tool gives
-    and what to beware of is what a model chooses by.
+    Sections such as `Returns`, `Notes` and `Warning` belong to the description: a model needs them
+    to choose the tool.
     """
     cleaned = inspect.cleandoc(text) if text else ""
     if not cleaned:

@@ -1,4 +1,4 @@
-"""One value that a schema describes: the smallest, for dry runs."""
+"""The smallest value that fits a schema, for dry runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TEXTS: dict[str, str] = {
 def example(schema: Mapping[str, Any]) -> Any:
     """A value that fits a schema in the normal form, as far as types, sizes and choices go.
 
-    What only code can know (patterns, an author's own validators) may still refuse it.
+    Patterns and validators in code may still refuse it.
     """
     return _value(schema, schema, 0)
 
@@ -69,7 +69,7 @@ def _of_type(
 def _object(
     node: Mapping[str, Any], branches: list[Any], root: Mapping[str, Any], depth: int
 ) -> dict[str, Any]:
-    """What is required, and with unions beside it what the first branch requires."""
+    """The required properties, including those of the first branch of a union."""
     properties, required = dict(node.get("properties", {})), list(node.get("required", ()))
     for branch in branches[:1]:
         inner = target_of(branch["$ref"], root) if "$ref" in branch else branch
@@ -95,7 +95,7 @@ def _text(node: Mapping[str, Any]) -> str:
 
 
 def _number(node: Mapping[str, Any], kind: str) -> Any:
-    """The least number from the bounds on that is a multiple."""
+    """The least multiple within the bounds."""
     low = node.get("minimum", node.get("exclusiveMinimum"))
     high = node.get("maximum", node.get("exclusiveMaximum"))
     step = node.get("multipleOf", 1)

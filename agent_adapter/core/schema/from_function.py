@@ -1,4 +1,4 @@
-"""From the signature of a plain function to a Pydantic model of its arguments."""
+"""Makes a Pydantic model of the arguments of a plain function."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _REFUSED_KINDS: dict[Any, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionSignature:
-    """What a signature says: the model of its arguments, and which parameters are special.
+    """The result of reading a signature: the model of its arguments, and the special parameters.
 
-    `fields` maps the model's field names to parameter names where the two differ; `closed` is true
-    where every value a model can send has a type of its own (no bare list, dict or `Any`).
+    `fields` maps the model's field names to parameter names if they differ; `closed` is true if
+    every value that a model can send has a specific type (no bare list, dict or `Any`).
     """
 
     model: type[BaseModel]
@@ -54,7 +54,7 @@ class FunctionSignature:
 
 
 def read_function(name: str, fn: Callable[..., Any]) -> FunctionSignature:
-    """The arguments of `fn` as a model; `ToolDefinitionError` says which parameter does not fit."""
+    """The arguments of `fn` as a model; `ToolDefinitionError` names an unusable parameter."""
     resolver = Resolver(name, fn)
     parameters, returns = _signature(name, fn)
     doc = read_docstring(_docstring(fn))
@@ -88,7 +88,7 @@ def read_function(name: str, fn: Callable[..., Any]) -> FunctionSignature:
 
 
 def _normal_schema(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """Pydantic's schema is normal but for what `json_schema_extra` and own types put into it."""
+    """Pydantic's schema is normal except for `json_schema_extra` and custom types."""
     try:
         return normal(schema)
     except ValueError as exc:
@@ -97,7 +97,7 @@ def _normal_schema(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def runs_async(fn: Callable[..., Any]) -> bool:
-    """Whether calling `fn` gives something to await."""
+    """Whether calling `fn` returns an awaitable."""
     return any(inspect.iscoroutinefunction(part) for part in _call_layers(fn))
 
 
@@ -162,7 +162,7 @@ def _annotation(name: str, parameter: inspect.Parameter, resolver: Resolver) -> 
 
 
 def _returned(annotation: Any, resolver: Resolver) -> Any:
-    """The return type, or `None` where it is not stated or cannot be read: a result needs none."""
+    """The return type; `None` if it is missing or unreadable, since a result does not need one."""
     if annotation is inspect.Signature.empty:
         return None
     try:

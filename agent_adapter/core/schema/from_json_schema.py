@@ -1,4 +1,4 @@
-"""Arguments of a foreign tool, checked against the JSON Schema it came with."""
+"""Arguments of a foreign tool, checked by the tool's JSON Schema."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from agent_adapter.core.schema.normal import normal
 
 _SHOWN = 80
 _MOST_ERRORS = 1000
-"""How many problems of one call are counted."""
+"""The most problems of one call that are counted."""
 
 _LARGE = 5_000
-"""How many values make arguments large: their check takes tens of milliseconds."""
+"""The number of values above which a check takes tens of milliseconds."""
 
 
 class SchemaCheck:
@@ -75,7 +75,7 @@ class SchemaCheck:
         return copied
 
     def is_large(self, args: Any) -> bool:
-        """Whether checking `args` takes so long that it belongs off the event loop."""
+        """Whether checking `args` takes so long that it must not run on the event loop."""
         return _size(args, _LARGE) >= _LARGE
 
     def public(self, values: Mapping[str, Any], secret: SecretWriter = in_clear) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def injected_by_annotation(name: str, fn: Callable[..., Any]) -> tuple[Injection
         try:
             annotation = resolver.resolve(f"parameter {parameter.name!r}", parameter.annotation)
         except ToolDefinitionError:
-            continue  # not a type of ours: the caller's schema describes this parameter
+            continue  # not an injected type: the caller's schema describes this parameter
         injection = injection_of(parameter.name, annotation)
         if injection is not None:
             found.append(injection)
@@ -184,7 +184,7 @@ def _refusal(args: Any, exc: Exception) -> str:
 
 
 def _size(value: Any, most: int) -> int:
-    """How many values `value` holds, counted no further than `most`; long texts count by length."""
+    """The number of values in `value`, counted up to `most`; long texts count by length."""
     count, waiting = 0, [value]
     while waiting and count < most:
         item = waiting.pop()

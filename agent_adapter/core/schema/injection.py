@@ -1,4 +1,4 @@
-"""Which parameters the library fills in itself, so that no model can supply them."""
+"""Parameters that the library fills in, so that no model can supply them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent_adapter.core.inject import Depends
 from agent_adapter.core.routing import ChannelMarker
 
 InjectionKind = Literal["context", "depends", "channel", "channel_state"]
-"""What an injected parameter receives."""
+"""The kinds of injected values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ _RECOGNISERS: list[tuple[Callable[[Any], bool], InjectionKind]] = []
 
 
 def register_injection(predicate: Callable[[Any], bool], kind: InjectionKind) -> None:
-    """Parameters that `predicate` accepts are filled in as `kind` in tools defined from now on.
+    """Parameters that `predicate` accepts are filled in as `kind` in tools that are defined later.
 
     `predicate` is asked about the parameter's type and about each item of its `Annotated` metadata.
     """
@@ -36,7 +36,7 @@ def register_injection(predicate: Callable[[Any], bool], kind: InjectionKind) ->
 
 
 def injection_of(name: str, annotation: Any) -> Injection | None:
-    """How the parameter `name` is filled in, or `None` where the model supplies it."""
+    """How the parameter `name` is filled in; `None` if the model supplies it."""
     base, metadata = _split(annotation)
     for item in metadata:
         if isinstance(item, Depends):

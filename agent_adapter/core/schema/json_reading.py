@@ -1,4 +1,4 @@
-"""Pydantic's core schema of arguments, changed where JSON cannot say what Python means."""
+"""Adapts Pydantic's core schema of arguments to JSON input."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NOT_SCHEMAS = frozenset({"cls", "config", "metadata", "serialization", "default
 def json_validator(model: type[BaseModel]) -> Any:
     """The validator of `model` for arguments that come as JSON.
 
-    A member of an enum in a `Literal` is read from its value, which is what the JSON Schema shows,
-    and so is the tag of a union. An iterable is read whole: a function that looks at it finds what
-    was checked, shown and recorded, as often as it looks.
+    A member of an enum in a `Literal`, and the tag of a union, are read from their values, which
+    the JSON Schema shows. An iterable is read into a list, so that the function gets exactly the
+    values that were checked, shown and recorded.
     """
     schema: Any = model.__pydantic_core_schema__
     changed = _changed(schema)
@@ -28,9 +28,9 @@ def json_validator(model: type[BaseModel]) -> Any:
 
 
 def written_by_type(model: type[BaseModel]) -> frozenset[str]:
-    """The fields of `model` that only their own types' serialisers write as they are read.
+    """The fields of `model` that must be written by the serialisers of their types.
 
-    `Json`, `Base64Str` and their like read a text and keep what it stands for. `ValueError` names a
+    `Json`, `Base64Str` and similar types decode the text that they read. `ValueError` names a
     field that also holds a secret, which such a serialiser would mask, or that no JSON can fill.
     """
     schema: Any = model.__pydantic_core_schema__
@@ -83,7 +83,7 @@ def _keeps_another(node: Mapping[str, Any]) -> bool:
 
 
 def _refusal(node: Mapping[str, Any]) -> str | None:
-    """Why no JSON value, or none that its schema describes, becomes a value of this type."""
+    """The reason why no JSON value that fits the schema can become a value of this type."""
     if node.get("type") == "is-subclass":
         return "is a class, which JSON cannot carry; use a `Literal` of names"
     if isinstance(getattr(_writer(node), "__self__", None), EncodedBytes):
@@ -101,7 +101,7 @@ def _writer(node: Mapping[str, Any]) -> Any:
 
 
 def _changed(node: Any) -> Any:
-    """`node` with its parts changed; the very same object where nothing is."""
+    """`node` with its parts changed; the same object if nothing changes."""
     if isinstance(node, list):
         items = [_changed(item) for item in node]
         same = all(new is old for new, old in zip(items, node, strict=True))

@@ -1,4 +1,4 @@
-"""How simple the types of a tool's parameters are."""
+"""Classifies the types of a tool's parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SCALARS = (str, int, bool, float, type(None))
 
 
 def is_plain(annotation: Any) -> bool:
-    """Whether the type is only JSON's own, without code of the author's that could drift."""
+    """Whether the type consists of JSON types only, without custom code."""
     origin = get_origin(annotation)
     if origin is Annotated:
         base, *metadata = get_args(annotation)
@@ -32,7 +32,7 @@ def is_plain(annotation: Any) -> bool:
 
 
 def is_closed(annotation: Any) -> bool:
-    """Whether a plain type says everything about its values: no bare list or dict inside."""
+    """Whether a plain type fully describes its values: it contains no bare list or dict."""
     if annotation in (list, dict):
         return False
     return all(is_closed(member) for member in get_args(annotation) if not _is_metadata(member))

@@ -1,4 +1,4 @@
-"""What a model meant: arguments that differ from the schema only in how JSON was written."""
+"""Mends arguments that differ from the schema only in how the JSON was written."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ _DEEPEST = 200
 def mended(schema: Mapping[str, Any], arguments: Any, *, json_text: bool = False) -> Any:
     """`arguments` as `schema`, in the normal form, describes them.
 
-    A null for a property that may be left out and cannot be null means "not given"; a whole number
-    is an integer however it is written; a property has the name of the schema, not the one that a
-    provider asked for. With `json_text`, a text that is the JSON of an object or array is taken for
-    it. Everything else stays as it was sent, whatever it is: the check refuses it. Where nothing
-    changes, the very same object comes back.
+    A null for an optional property that cannot be null is dropped; 5.0 becomes 5 for an integer; a
+    provider's alias becomes the property's name. With `json_text`, the JSON text of an object or
+    array is decoded. Everything else is left unchanged for the check to refuse. If nothing changes,
+    the same object is returned.
     """
     return _Mender(schema, json_text).value(schema, arguments, 0)
 
 
 class _Mender:
-    """One pass over arguments and schema side by side."""
+    """One pass over arguments and schema."""
 
     def __init__(self, root: Mapping[str, Any], json_text: bool) -> None:
         self._root = root
@@ -175,7 +174,7 @@ def takes_null(node: Any, root: Mapping[str, Any]) -> bool:
 
 
 def json_text_at(node: Any, value: Any, root: Mapping[str, Any]) -> Any:
-    """The object or array that the text `value` is the JSON of, where `node` takes no text."""
+    """The object or array in the JSON text `value`, if `node` does not accept text."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return None
     try:

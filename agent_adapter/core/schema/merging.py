@@ -1,4 +1,4 @@
-"""Several schemas of one value as one: all of them (`allOf`), or any of them (a union)."""
+"""Merges several schemas of one value: all of them (`allOf`), or any of them (a union)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> Schema:
     """A schema of the values that fit both; annotations of `first` win.
 
     What cannot be written as one keyword (two patterns, two unions) stays in `allOf`. Closed
-    objects are merged as their authors mean them: each knows the properties of all.
+    objects are merged as if each had the properties of all.
     """
     result = dict(first)
     rest: Schema = {}

@@ -1,4 +1,4 @@
-"""Any JSON Schema in, one normal form out: everything else reads only that.
+"""Converts any JSON Schema to one normal form, the only form that other code reads.
 
 The normal form is 2020-12 without `$schema` and `$id`. Each reference is `#` or `#/$defs/<name>`.
 Schemas are objects, `type` is one name, a union is `anyOf` or `oneOf`, `allOf` holds only what
@@ -25,22 +25,22 @@ from agent_adapter.core.schema.references import References, base_of, target_of
 Schema = dict[str, Any]
 
 MAX_DEPTH = 64
-"""How many schemas may lie in one another."""
+"""The most levels of nested schemas."""
 
 MAX_NODES = 10_000
-"""How many schemas one tool's schema may hold, counted while references are merged."""
+"""The most schemas in one tool's schema, counted while references are merged."""
 
 MAX_BYTES = 1_000_000
-"""How long a schema may be as JSON."""
+"""The most bytes of a schema as JSON."""
 
 _DATA = frozenset({"const", "default", "enum", "examples", "example", "discriminator", "required"})
 
 
 def normal(schema: Any) -> Schema:
-    """`schema`, of any draft from 4 on, in the normal form; shares nothing with what is given.
+    """`schema`, of draft 4 or later, in the normal form; a deep copy.
 
-    Raises `ValueError` that says what is wrong: no schema, no object at the root, a reference that
-    leads nowhere or out of the schema, endless recursion, or a schema beyond the bounds.
+    Raises `ValueError` for a value that is not a schema, a root that is not an object, a reference
+    without a target or out of the schema, endless recursion, or a schema above the limits.
     """
     if not isinstance(schema, Mapping):
         raise ValueError(f"it is an object, not {type(schema).__name__}")
@@ -69,7 +69,7 @@ def _json_copy(schema: Mapping[str, Any]) -> Schema:
 
 
 class _Normaliser:
-    """One schema under way; `_names` are the definitions by the identity of their source."""
+    """Converts one schema; `_names` are the definitions by the identity of their source."""
 
     def __init__(self, source: Schema) -> None:
         self._source = source
@@ -126,7 +126,7 @@ class _Normaliser:
         if keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):
             return [one(part, f"[{place}]") for place, part in enumerate(value)]
         if isinstance(value, bool) and keyword != "not":
-            return value  # `additionalProperties: false` and its like read best as they are
+            return value  # `additionalProperties: false` and similar forms are kept
         if any(True for _ in subschemas({keyword: value})):
             return one(value)
         return value
@@ -150,7 +150,7 @@ class _Normaliser:
         return one_type(node)
 
     def _entered(self, node: Schema) -> Schema:
-        """`node` with its reference replaced by what it leads to, unless that is under way."""
+        """`node` with its reference replaced by its target, unless that is being converted."""
         for _ in range(MAX_DEPTH):
             reference = node.get("$ref")
             if not isinstance(reference, str):
@@ -169,7 +169,7 @@ class _Normaliser:
             return "#"
         if not isinstance(target, (dict, bool)):
             raise ValueError(f"it refers to {reference!r}, which is no schema")
-        # `true` is one object wherever it stands: it has no identity to go by.
+        # `true` is the same object everywhere, so its identity says nothing.
         key = id(target) if isinstance(target, dict) else -1 - int(target)
         if key not in self._names:
             name = self._names[key] = self._name_for(reference)
@@ -203,7 +203,7 @@ class _Normaliser:
         self._under_way.discard(name)
 
     def _used(self, root: Schema) -> list[str]:
-        """The definitions that are referred to; others would only cost a model's attention."""
+        """The definitions that are referenced; others would waste a model's context."""
         used: dict[str, None] = {}
         waiting: list[Any] = [root]
         while waiting:
@@ -216,7 +216,7 @@ class _Normaliser:
         return [name for name in self._definitions if name in used]
 
     def _object(self, node: Schema) -> Schema:
-        """`node` as the object that arguments always are, its branches' properties united."""
+        """`node` as an object with the properties of all its branches."""
         kinds = {part.get("type") for part in node.get("anyOf", ())}
         if "type" not in node and "object" in kinds and kinds <= {"object", "null"}:
             (only,) = [part for part in node["anyOf"] if part["type"] == "object"][:1]
@@ -252,7 +252,7 @@ class _Normaliser:
         _describe(node, _alternatives(branches, keyword))
 
     def _branch(self, node: Schema, depth: int) -> Schema:
-        """One alternative of the root, its own alternatives united into it."""
+        """One alternative of the root, merged with its own alternatives."""
         node = dict(self._entered(node))
         for keyword in ("anyOf", "oneOf"):
             if keyword in node and depth < MAX_DEPTH:
@@ -285,7 +285,7 @@ class _Normaliser:
 
 
 def _leads_astray(keyword: str, value: Any) -> bool:
-    """Whether an unknown keyword holds references, which nothing would rewrite."""
+    """Whether an unknown keyword holds references, which would not be rewritten."""
     known = keyword in _DATA or any(True for _ in subschemas({keyword: value}))
     if known or not isinstance(value, (dict, list)):
         return False
@@ -314,7 +314,7 @@ def _known_names(node: Schema) -> None:
 
 
 def _unite_conditions(node: Schema) -> None:
-    """Properties that only a condition names are shown, too; the condition stays for the check."""
+    """Properties that only a condition names are shown too; the condition is kept for the check."""
     parts = [node.get("then"), node.get("else"), *node.get("dependentSchemas", {}).values()]
     properties, _ = united(part for part in parts if isinstance(part, dict))
     own = node.get("properties", {})
@@ -350,7 +350,7 @@ def _describe(node: Schema, sentence: str) -> None:
 
 
 def _check_endless(root: Schema) -> None:
-    """Refuses a schema that reaches itself without a step into the value: no check would end."""
+    """Refuses a schema that refers to itself for the same value: a check would not end."""
     done: set[str] = set()
     for start in ["#", *(f"#/$defs/{name}" for name in root.get("$defs", {}))]:
         _follow(start, root, [], done)

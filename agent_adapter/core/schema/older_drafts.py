@@ -1,4 +1,4 @@
-"""Keywords of older drafts, and of OpenAPI, as those of 2020-12."""
+"""Translates keywords of older drafts and of OpenAPI to 2020-12."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _OF_TYPE: dict[str, str] = {
     **dict.fromkeys(("patternProperties", "propertyNames", "dependentRequired"), "object"),
     **dict.fromkeys(("minProperties", "maxProperties", "unevaluatedProperties"), "object"),
 }
-"""Keywords that say something about values of one type only."""
+"""Keywords that apply to values of one type only."""
 
 
 def one_type(node: Schema) -> Schema:
@@ -39,7 +39,7 @@ def one_type(node: Schema) -> Schema:
 
 
 def _of_type(node: Schema, kind: Any) -> Any:
-    """What `node` says of values of one type; `None` if none of them fits."""
+    """The part of `node` for values of one type; `None` if no such value fits."""
     part = {
         key: value
         for key, value in node.items()

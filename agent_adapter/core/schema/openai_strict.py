@@ -1,7 +1,7 @@
 """OpenAI's strict subset of JSON Schema.
 
-Strict demands that every object is closed and every property required, so a parameter that may be
-left out becomes one that may be null; the check takes such a null as "not given".
+Strict requires every object to be closed and every property to be required, so an optional
+parameter becomes nullable; the check treats such a null as "not given".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent_adapter.core.schema.dialects import used_definitions
 from agent_adapter.core.schema.mending import takes_null
 from agent_adapter.core.schema.references import refers_to_itself, target_of
 
-# What OpenAI's guide to structured outputs lists; everything else is refused by the API.
+# As listed in OpenAI's guide to structured outputs; the API refuses everything else.
 _KEPT = frozenset(
     {
         "type", "description", "enum", "const", "properties", "required", "additionalProperties",
@@ -37,10 +37,10 @@ _WAY_OUT = "export the tool without strict, or change the parameter"
 def openai_strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     """`schema` in the strict subset: closed objects, every property required, null for "not given".
 
-    Keywords that strict does not know are left out: the executor checks the whole schema anyway.
+    Keywords that strict does not support are dropped: the executor checks the whole schema.
     Defaults, which strict refuses, are written into the descriptions.
 
-    Raises `ValueError` naming the place for what strict cannot say: an object with free keys, a
+    Raises `ValueError` naming the place that strict cannot express: an object with free keys, a
     value of any type, a tuple, an intersection, or a schema beyond OpenAI's limits.
     """
     root = copy.deepcopy(dict(schema))

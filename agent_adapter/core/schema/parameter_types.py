@@ -1,4 +1,4 @@
-"""The annotations of parameters as Pydantic is to read them."""
+"""Prepares the annotations of parameters for Pydantic."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def described_type(annotation: Any) -> Any:
 
 
 def refuse_one_shot(tool: str, parameter: str, annotation: Any) -> None:
-    """Refuses values that can be read only once: checking them would leave nothing to the tool."""
+    """Refuses values that can be read only once: checking would consume them."""
     for part in (get_origin(annotation) or annotation, *get_args(annotation)):
         if get_args(part):
             refuse_one_shot(tool, parameter, part)
@@ -58,7 +58,7 @@ def refuse_one_shot(tool: str, parameter: str, annotation: Any) -> None:
 
 
 def _text(item: Any) -> str | None:
-    """What a metadata item says in words: a text, or PEP 727's `Doc`."""
+    """The description in a metadata item: a text, or PEP 727's `Doc`."""
     if isinstance(item, str):
         return item.strip()
     words = getattr(item, "documentation", None)

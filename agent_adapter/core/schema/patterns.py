@@ -1,7 +1,7 @@
 """Foreign regular expressions, matched in linear time: a pattern cannot hold up the event loop.
 
-The engine is pydantic-core's (Rust's `regex`), which never backtracks. What it lacks is either
-written otherwise or refused: look-aheads at the start become patterns of their own.
+The engine is pydantic-core's (Rust's `regex`), which never backtracks. Syntax that it lacks is
+rewritten or refused: look-aheads at the start become separate patterns.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Pattern:
 def compiled(pattern: str) -> Pattern:
     """`pattern`, an ECMA-262 expression, compiled.
 
-    Raises `ValueError` for a look-around that is not at its start, a back-reference, and whatever
-    else cannot be matched in linear time.
+    Raises `ValueError` for a look-around that is not at its start, a back-reference, and anything
+    else that cannot be matched in linear time.
     """
     if len(pattern) > _LONGEST:
         raise ValueError(f"the pattern has {len(pattern)} characters; {_LONGEST} are the most")
@@ -62,7 +62,7 @@ def _engine(part: str, whole: str) -> SchemaValidator:
 
 
 def _leading(pattern: str) -> tuple[list[str], list[str], str]:
-    """The look-aheads after `^`: what must follow, what must not, and the pattern after them."""
+    """The look-aheads after `^` (positive, negative), and the rest of the pattern."""
     required: list[str] = []
     barred: list[str] = []
     if not pattern.startswith(("^(?=", "^(?!")) or _splits(pattern):
@@ -80,7 +80,7 @@ def _leading(pattern: str) -> tuple[list[str], list[str], str]:
 
 
 def _splits(pattern: str) -> bool:
-    """Whether a `|` outside of all groups makes the start of the pattern one of several."""
+    """Whether the pattern has a `|` outside of all groups."""
     return any(char == "|" and depth == 0 for _, char, depth in _characters(pattern))
 
 
@@ -143,5 +143,5 @@ def _translated(pattern: str) -> str:
 
 
 def _escape(pair: str) -> str:
-    """An escape that Rust knows: a needless one becomes the character itself."""
+    """An escape that Rust supports: a needless one becomes the character itself."""
     return pair[1:] if pair[1:] in _NEEDLESS else pair

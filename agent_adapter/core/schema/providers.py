@@ -1,4 +1,4 @@
-"""What the providers' APIs take of a tool: published limits, and rewrites that keep to them."""
+"""The providers' published limits for tools, and the rewrites that enforce them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_THE_TOP = ("anyOf", "oneOf", "allOf", "enum", "const", "not", "if", "then", 
 
 
 def _plain_object(schema: Schema, limits: Limits) -> Schema:
-    """An object with `properties`; a union at the top has its names there, and is checked later."""
+    """An object with `properties`; a union at the top has its names there and is dropped."""
     plain = {key: value for key, value in schema.items() if key not in _AT_THE_TOP}
     plain.setdefault("type", "object")
     plain.setdefault("properties", {})
@@ -22,7 +22,7 @@ def _plain_object(schema: Schema, limits: Limits) -> Schema:
 
 
 def _with_items(schema: Schema, limits: Limits) -> Schema:
-    """`items` in every array: the API refuses one that does not say of what."""
+    """`items` in every array: the API requires it."""
 
     def change(node: Any) -> Any:
         if not isinstance(node, dict):
@@ -37,7 +37,7 @@ def _with_items(schema: Schema, limits: Limits) -> Schema:
 
 
 def _without_empty_choices(schema: Schema, limits: Limits) -> Schema:
-    """No empty text in an enum; the description says that it may be empty."""
+    """No empty text in an enum; the description mentions it instead."""
 
     def change(node: Any) -> Any:
         if not isinstance(node, dict):
@@ -55,7 +55,7 @@ def _without_empty_choices(schema: Schema, limits: Limits) -> Schema:
 
 
 def _gemini(schema: Schema, limits: Limits) -> Schema:
-    """A constant as an enum of one, references alone, defaults in words, known keywords only."""
+    """Constants as enums, plain references, defaults in descriptions, known keywords only."""
     known = limits.keywords or frozenset()
 
     def change(node: Any) -> Any:

@@ -12,7 +12,7 @@ from agent_adapter.core.schema.keywords import subschemas
 class References:
     """The reference targets of a foreign schema: pointers, `$anchor`s and embedded `$id`s.
 
-    `base` is the URI of the enclosing resource, `""` where none is named.
+    `base` is the URI of the enclosing resource, `""` if there is none.
     """
 
     def __init__(self, root: Any) -> None:
@@ -22,7 +22,7 @@ class References:
         self._index(root)
 
     def target(self, reference: str, base: str) -> tuple[Any, str]:
-        """The schema that `reference` leads to, and its base; `ValueError` if it is not here."""
+        """The target of `reference` and its base; `ValueError` if it is not in the schema."""
         uri, fragment = urldefrag(urljoin(base, reference))
         anchor = self._anchors.get(f"{uri}#{fragment}")
         if anchor is not None:
@@ -90,7 +90,7 @@ def _older_subschemas(node: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def target_of(reference: str, root: Mapping[str, Any]) -> dict[str, Any]:
-    """What a reference of the normal form (`#` or `#/…`) leads to, else `ValueError`."""
+    """The target of a reference of the normal form (`#` or `#/…`); `ValueError` without one."""
     node: Any = root
     for name in _parts(reference.removeprefix("#")):
         if not isinstance(node, Mapping) or name not in node:

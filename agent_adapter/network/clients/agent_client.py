@@ -26,8 +26,10 @@ Handler = Callable[[Envelope], Awaitable[None]]
 class AgentClient(ParticipantClient):
     """A participant whose turns are run by an agent or a function.
 
-    `tools` are added to the agent's own in every round; `view` replaces the view of the channel
-    type.
+    Attributes:
+        agent: the agent or function.
+        tools: added to the agent's own in every round.
+        view: replaces the view of the channel type; `None` keeps it.
     """
 
     def __init__(
@@ -41,16 +43,11 @@ class AgentClient(ParticipantClient):
         hub_client: HubConnection,
     ) -> None:
         super().__init__(passport=passport, resume=resume, rule=rule, hub_client=hub_client)
-        self._agent = agent
+        self.agent = agent
         self._drive = drive
         self._handler: Handler | None = None
         self.tools: Sequence[Any] = ()
         self.view: ViewPolicy | None = None
-
-    @property
-    def agent(self) -> Any:
-        """The agent or function that runs the turns."""
-        return self._agent
 
     @property
     def run_turn(self) -> RunTurn | None:
@@ -71,16 +68,16 @@ class AgentClient(ParticipantClient):
         A hub starts the turns of a connected participant by itself, also after a restart.
         """
         self.check_connected()
-        return await self._hub_client.resume_turns(self.agent_id)
+        return await self.hub_client.resume_turns(self.agent_id)
 
     async def add_example(self, example: ResumeExample) -> None:
         """Add an example to the agent's résumé."""
-        current = await self._hub_client.get_resume(self.agent_id)
+        current = await self.hub_client.get_resume(self.agent_id)
         await self.set_resume(replace(current, examples=[*current.examples, example]))
 
     async def set_skill(self, skill_md: str | None) -> None:
         """Publish a Markdown page about what the agent can do."""
-        await self._hub_client.set_skill(self.agent_id, skill_md)
+        await self.hub_client.set_skill(self.agent_id, skill_md)
 
     async def _received(self, envelope: Envelope) -> None:
         handler = self._handler
@@ -92,11 +89,11 @@ class AgentClient(ParticipantClient):
             _log.exception("the handler of %s failed on %s", self.name, envelope.event_type)
 
     async def _run_turn(self, started: StartedTurn) -> None:
-        client = self._hub_client
+        client = self.hub_client
         hub = await client.hub_like()
         turn = await build_turn(
             started,
-            agent_name=self._passport.name,
+            agent_name=self.passport.name,
             adapter=client.adapter_for_metadata(started.metadata),
             executor=client.executor,
             port=client.turn_port(started.ref),
@@ -106,4 +103,4 @@ class AgentClient(ParticipantClient):
             hub_client=client,
         )
         turn.tools = (*turn.tools, *self.tools)
-        await run_round(self._agent, turn, self._drive)
+        await run_round(self.agent, turn, self._drive)

@@ -39,9 +39,9 @@ class Registered(Protocol):
 class HubConnection:
     """A connection to the hub at the other end of `link`; made when it is first needed.
 
-    `hub` may be given with a `LocalLink`, and is then the same. `executor` runs the tool calls of
-    participants registered here; without it the hub's own if the hub is in this process, else the
-    process's default one.
+    `hub` is the hub if it is in this process, else `None`; a `LocalLink` brings its own. `executor`
+    runs the tool calls of participants registered here; without it the hub's own if the hub is in
+    this process, else the process's default one.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class HubConnection:
                 "the link leads to another hub; leave out hub=, or make LocalLink(hub)"
             )
         self._link = link
-        self._hub: Hub | None = hub if hub is not None else linked
+        self.hub: Hub | None = hub if hub is not None else linked
         self._far: HubLike | None = None
         self._executor = executor
         self._adapters = AdapterRegistry()
@@ -63,22 +63,17 @@ class HubConnection:
         self._closed = False
 
     @property
-    def hub(self) -> Hub | None:
-        """The hub, if it is in this process."""
-        return self._hub
-
-    @property
     def remote(self) -> bool:
         """Whether the hub is in another process."""
-        return self._hub is None
+        return self.hub is None
 
     @property
     def executor(self) -> Executor:
         """The executor of the tool calls of participants registered here."""
         if self._executor is not None:
             return self._executor
-        if self._hub is not None:
-            return self._hub.executor
+        if self.hub is not None:
+            return self.hub.executor
         from agent_adapter.exec.defaults import runner_for
 
         return cast("Executor", runner_for(None))
@@ -196,7 +191,7 @@ class HubConnection:
 
     def adapter_for_metadata(self, metadata: ChannelMetadata) -> ChannelAdapter:
         """The adapter of a channel."""
-        known = self._adapters if self._hub is None else self._hub.adapters
+        known = self._adapters if self.hub is None else self.hub.adapters
         return known.get(metadata.manifest.type, metadata.manifest.version)
 
     def turn_port(self, ref: TurnRef) -> TurnPort:
@@ -231,7 +226,7 @@ class HubConnection:
             async with self._connecting:
                 if self._far is None:
                     far = await self._link.connect()
-                    if self._hub is None:
+                    if self.hub is None:
                         far.adapters = self._adapters
                     self._far = far
         return self._far
@@ -258,7 +253,7 @@ class HubConnection:
     @property
     def _shares_store(self) -> bool:
         """Whether decisions for rounds in this process are written to the hub's store."""
-        return self._hub is not None and self.executor.store is self._hub.store
+        return self.hub is not None and self.executor.store is self.hub.store
 
     async def _wake(self, turn_id: str) -> None:
         await (await self.hub_like()).wake_turn(turn_id)

@@ -93,7 +93,7 @@ class HubClient(HubConnection):
         return await self._attached(client)
 
     def _drive_of(self, agent: Any) -> Any:
-        own = getattr(self._hub, "driver_for", None)
+        own = getattr(self.hub, "driver_for", None)
         if own is not None:
             return own(agent)
         from agent_adapter.network.turns.drivers import driver_for

@@ -78,7 +78,7 @@ class HumanClient(ParticipantClient):
     async def pending_turns(self) -> list[PendingTurn]:
         """The turns that wait for this person, oldest first."""
         self.check_connected()
-        return await self._hub_client.pending_turns_for(self.agent_id)
+        return await self.hub_client.pending_turns_for(self.agent_id)
 
     async def post_envelope(self, envelope: Envelope) -> str:
         """Send an envelope as this person; returns the id of the accepted one."""

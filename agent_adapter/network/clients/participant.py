@@ -30,26 +30,21 @@ _log = logging.getLogger("agent_adapter.network")
 class Channel:
     """One participant's handle of a channel; `metadata` is a snapshot that `info()` renews."""
 
-    __slots__ = ("_client", "_metadata")
+    __slots__ = ("_client", "metadata")
 
     def __init__(self, *, metadata: ChannelMetadata, client: ParticipantClient) -> None:
-        self._metadata = metadata
+        self.metadata = metadata
         self._client = client
 
     @property
     def channel_id(self) -> str:
         """The channel's id."""
-        return self._metadata.channel_id
-
-    @property
-    def metadata(self) -> ChannelMetadata:
-        """The channel's metadata at the last `info()`."""
-        return self._metadata
+        return self.metadata.channel_id
 
     @property
     def state(self) -> ChannelState:
         """The channel's lifecycle state at the last `info()`."""
-        return self._metadata.state
+        return self.metadata.state
 
     async def send(
         self,
@@ -83,33 +78,40 @@ class Channel:
 
     async def info(self) -> ChannelMetadata:
         """The channel as it is now."""
-        self._metadata = await self._client.hub_client.get_channel(self.channel_id)
-        return self._metadata
+        self.metadata = await self._client.hub_client.get_channel(self.channel_id)
+        return self.metadata
 
     async def close(self, reason: str = "") -> ChannelMetadata:
         """Close the channel; a channel that has ended is left unchanged."""
-        self._metadata = await self._client.close_channel(self.channel_id, reason)
-        return self._metadata
+        self.metadata = await self._client.close_channel(self.channel_id, reason)
+        return self.metadata
 
     def is_terminal(self) -> bool:
         """Whether the channel had ended at the last `info()`."""
-        return self._metadata.is_terminal()
+        return self.metadata.is_terminal()
 
     def __repr__(self) -> str:
-        return f"Channel({self.channel_id}, {self._metadata.manifest.type}, {self.state})"
+        return f"Channel({self.channel_id}, {self.metadata.manifest.type}, {self.state})"
 
 
 class ParticipantClient:
-    """A registered participant, in the program that runs it."""
+    """A registered participant, in the program that runs it.
+
+    Attributes:
+        passport: its identity record.
+        resume: its résumé; change it with `set_resume`.
+        rule: its permissions and limits; change them with `set_rule`.
+        hub_client: the client that it was registered with.
+    """
 
     def __init__(
         self, *, passport: Passport, resume: Resume, rule: Rule, hub_client: HubConnection
     ) -> None:
-        self._passport = passport
+        self.passport = passport
         self._agent_id = passport.agent_id or ""
-        self._resume = resume
-        self._rule = rule
-        self._hub_client = hub_client
+        self.resume = resume
+        self.rule = rule
+        self.hub_client = hub_client
         self._wakes = Wakes()
         self._auto_ack = True
         self._acks: set[asyncio.Task[None]] = set()
@@ -118,33 +120,13 @@ class ParticipantClient:
     def agent_id(self) -> str:
         """The id that the hub gave it."""
         if not self._agent_id:
-            raise NetworkError(f"{self._passport.name} is not registered with a hub")
+            raise NetworkError(f"{self.passport.name} is not registered with a hub")
         return self._agent_id
 
     @property
     def name(self) -> str:
         """Its name within the hub."""
-        return self._passport.name
-
-    @property
-    def passport(self) -> Passport:
-        """Its identity record."""
-        return self._passport
-
-    @property
-    def resume(self) -> Resume:
-        """Its résumé."""
-        return self._resume
-
-    @property
-    def rule(self) -> Rule:
-        """Its permissions and limits."""
-        return self._rule
-
-    @property
-    def hub_client(self) -> HubConnection:
-        """The client that it was registered with."""
-        return self._hub_client
+        return self.passport.name
 
     @property
     def connected(self) -> bool:
@@ -174,7 +156,7 @@ class ParticipantClient:
         """
         self.check_connected()
         targets = [target] if isinstance(target, str) else list(target)
-        hub = await self._hub_client.hub_like()
+        hub = await self.hub_client.hub_like()
         ids = [(await hub.get_agent(item)).agent_id or "" for item in targets]
         metadata = await hub.create_channel(
             creator_id=self.agent_id,
@@ -194,7 +176,7 @@ class ParticipantClient:
         Raises `NotFoundError` if the participant is not in it.
         """
         self.check_connected()
-        metadata = await self._hub_client.get_channel(channel_id)
+        metadata = await self.hub_client.get_channel(channel_id)
         if self.agent_id not in metadata.participant_ids():
             raise NotFoundError(f"there is no channel {channel_id!r} that {self.name} is in")
         return Channel(metadata=metadata, client=self)
@@ -213,7 +195,7 @@ class ParticipantClient:
         """
         self.check_connected()
         return await wait_for_event(
-            await self._hub_client.hub_like(),
+            await self.hub_client.hub_like(),
             self._wakes,
             agent_id=self.agent_id,
             channel_id=channel_id,
@@ -234,13 +216,13 @@ class ParticipantClient:
             raise ProtocolError(
                 f"{self.name} ({self.agent_id}) cannot send as {envelope.sender_id!r}"
             )
-        hub = await self._hub_client.hub_like()
+        hub = await self.hub_client.hub_like()
         return await hub.post_envelope(envelope, answers=answers)
 
     async def close_channel(self, channel_id: str, reason: str = "") -> ChannelMetadata:
         """Close a channel of the participant; a channel that has ended is left unchanged."""
         self.check_connected()
-        return await self._hub_client.close_channel(channel_id, reason=reason)
+        return await self.hub_client.close_channel(channel_id, reason=reason)
 
     async def accept_invite(self, invite: Envelope) -> str:
         """Agree to take part in the channel of an `EV_CHANNEL_INVITE`."""
@@ -266,13 +248,13 @@ class ParticipantClient:
 
     async def set_resume(self, resume: Resume) -> None:
         """Replace the participant's résumé; the hub's observed record stays."""
-        await self._hub_client.set_resume(self.agent_id, resume)
-        self._resume = await self._hub_client.get_resume(self.agent_id)
+        await self.hub_client.set_resume(self.agent_id, resume)
+        self.resume = await self.hub_client.get_resume(self.agent_id)
 
     async def set_rule(self, rule: Rule) -> None:
         """Change what the participant may do."""
-        await self._hub_client.set_rule(self.agent_id, rule)
-        self._rule = rule
+        await self.hub_client.set_rule(self.agent_id, rule)
+        self.rule = rule
 
     async def deliver(self, envelope: Envelope, seq: int = 0) -> None:
         """Called by the hub for each envelope that the participant may see."""
@@ -296,7 +278,7 @@ class ParticipantClient:
             self._wakes.end(f"{self.name} is disconnected")
             for task in tuple(self._acks):
                 task.cancel()
-            await self._hub_client.drop(self)
+            await self.hub_client.drop(self)
 
     def hub_lost(self, why: str) -> None:
         """Called by the link when the hub is lost for good."""
@@ -310,7 +292,7 @@ class ParticipantClient:
         """Remove the participant from the hub; its name is free again."""
         if self.connected:
             self._wakes.end(f"{self.name} is no longer registered")
-            await self._hub_client.drop(self, unregister=True)
+            await self.hub_client.drop(self, unregister=True)
 
     def check_connected(self) -> None:
         """Raise `NetworkError` once the participant has been disconnected."""
@@ -350,4 +332,4 @@ class ParticipantClient:
         await self.close()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name}, {self._passport.agent_id})"
+        return f"{type(self).__name__}({self.name}, {self.passport.agent_id})"
