@@ -47,6 +47,7 @@ async def run_call(call: Call) -> Any:
         await stages.prepare(call, call.given)
     looks_up = plan.looks_up or ctx.attempt > 1 or ctx.reexecutes
     if call.asked or looks_up or call.position_key is not None:
+        # Before the approval: a person must not be asked about a call that has already run.
         found = await replay.find(call)
         if found is not None:
             return await replayed(call, found)
@@ -118,12 +119,14 @@ async def _run_begun(call: Call) -> Any:
     except Exception as exc:
         error = exc
     except BaseException as exc:
+        # Cancelled: the caller leaves at once, so the outcome is queued instead of awaited.
         record.post_end(call, record.outcome_of(call, error=exc))
         raise
     outcome = record.outcome_of(call, value, error)
     large = record.too_large(call, outcome.result)
     if large is not None:
         error, outcome = large, record.outcome_of(call, error=large)
+    # Durable before the caller gets it: a crash must not make a delivered outcome unknown.
     await record.end(call, outcome, value)
     if error is not None:
         raise error

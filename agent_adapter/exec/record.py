@@ -49,6 +49,7 @@ async def begin(call: Call) -> Begun:
     reserve = Reserve(limits=limits, run_id=call.root_run_id) if limits is not None else None
     scope = call.scope
     if scope is not None and scope.fence is not None:
+        # Before the transaction: the fence may ask a remote hub, for which no transaction can wait.
         intent.fence = await scope.fence(call.runtime.store)
     begun: list[Begun] = []
 

@@ -41,10 +41,12 @@ async def prepare(
         call.values = values
     else:
         call.rebind(values)
+    # After validation: a guard sees the values that run; arguments that it replaces are validated.
     if guard and call.plan.before:
         await hooks.before(call, call.plan.before)
     if call.spec.cost is not None or call.spec.once_key is not None:
         call_attributes(call)
+    # Last: the person sees the final arguments, and `confirm` judges these.
     if ask and call.spec.confirm is not False and call.decision is None:
         call.asked = await confirm_reason(call)
 

@@ -87,6 +87,7 @@ def match(tx: Transaction, intent: Intent) -> Row | None:
 
 
 def _identified(tx: Transaction, intent: Intent) -> Row | None:
+    # The strongest evidence first: an explicit key, the place, then order or id within the run.
     if intent.once_key is not None or intent.call_key is not None:
         row = tx.get("calls", key_of(intent, intent.n or 1))
         return row if row is not None and row["tenant"] == intent.tenant else None
@@ -195,6 +196,7 @@ def found_as(tx: Transaction, row: Row) -> Found:
             return "running"
         if tx.is_live(row["owner_id"]):
             return "in-flight"
+        # The process died between intent and outcome: only a person can know what a write did.
         return "in-doubt" if write else "again"
     if row["ending"] == "unknown":
         return "unknown"

@@ -92,6 +92,7 @@ class Owner:
         """In a forked child: let go of the parent's file without touching its lock."""
         if self._held is not None:
             held, self._held = self._held, None
+            # flock belongs to the open file, which parent and child share: closing keeps the lock.
             os.close(held)
 
     def _hold(self, locks: Locks) -> int:
@@ -125,6 +126,7 @@ class Owner:
         for path in self._folder.iterdir():
             if path.name == _OPENING or path.name == self.id or self._is_locked(locks, path):
                 continue
+            # Another process may be between creating this file and locking it.
             if path.name.startswith(_UNFINISHED) and _is_recent(path):
                 continue
             path.unlink(missing_ok=True)

@@ -163,9 +163,11 @@ class Writer:
                 continue
             with self.gate:
                 self._commit(batch)
+            # After COMMIT: a caller gets a value only when it is durable.
             _deliver(batch)
             self._make_room()
             if self._waited:
+                # SQLite's lock is not fair: without a pause the other process would starve.
                 self._waited = False
                 time.sleep(_COURTESY_SECONDS)
         self._ended = True
@@ -348,6 +350,7 @@ def begin_immediate(connection: sqlite3.Connection | sqlite3.Cursor) -> bool:
     deadline = 0.0
     while True:
         try:
+            # Not deferred: that could fail at the first write, after reads that it depends on.
             connection.execute("BEGIN IMMEDIATE")
             return deadline > 0
         except sqlite3.OperationalError as error:
