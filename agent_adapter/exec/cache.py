@@ -1,4 +1,4 @@
-"""One execution for identical reads, at the same time or soon after."""
+"""Shares one execution among identical reads, concurrent or within the cache time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def shared(
     execute: Callable[[], Awaitable[Any]],
     guard: Callable[[Any], Awaitable[Any]] | None,
 ) -> Any:
-    """The cached value, the value of an identical call in flight, or what `execute` gives.
+    """The cached value, the value of an identical call in flight, or the value of `execute`.
 
     Each caller gets its own copy, which has passed its own `guard`. Failures, and values that
     cannot be copied, go to the first caller only: the others execute the call themselves. A caller
@@ -103,14 +103,14 @@ async def _handed_out(
 
 
 def _key(call: Call, policy: CachePolicy) -> str:
-    """A digest over all that the result depends on; joined text could collide."""
+    """A digest over everything that the result depends on; joined text could collide."""
     scope = {"run": call.run_id, "thread": call.ctx.thread_id or call.run_id, "global": None}
     parts = [call.spec.fingerprint, call.digest, call.ctx.tenant, call.ctx.principal]
     return digest([*parts, _own_key(call), policy.scope, scope[policy.scope]])
 
 
 def _own_key(call: Call) -> str | None:
-    """What the tool says its result depends on besides its arguments."""
+    """The tool's `cache_key`: what its result depends on besides its arguments."""
     rule = call.spec.cache_key
     if rule is None:
         return None

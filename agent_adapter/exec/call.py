@@ -1,4 +1,4 @@
-"""`Call`: one call under way, from its arguments to its outcome."""
+"""`Call`: the state of one call, from its arguments to its outcome."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from agent_adapter.store.keys import (
 )
 
 UNREAD: Row = {}
-"""Stands for a row that was not looked up yet."""
+"""A row that was not looked up yet."""
 
 
 class Call:
@@ -138,7 +138,7 @@ class Call:
             ctx.call_id = new_id("call")
 
     def _find_run(self) -> None:
-        """Find the run this call belongs to, its place there, and what it inherits."""
+        """Find the call's run, its place in the run, and what it inherits."""
         ctx = self.ctx
         self.parent: Call | None = None
         self.scope: RunScope | None = None
@@ -182,7 +182,7 @@ class Call:
         if ctx.run_id is not None:
             ctx.extras.setdefault("native_run_id", ctx.run_id)
         ctx.run_id = sub_run_id(self.key())
-        # Inside a tool calls are told apart by arrival: they come again when the tool runs again.
+        # Inside a tool calls are identified by arrival: they recur when the tool runs again.
         ctx.forget_identity()
         ctx.thread_id = ctx.thread_id or self.ctx.thread_id
         ctx.parent_call_id = self.ctx.call_id
@@ -217,7 +217,7 @@ class Call:
 
     @property
     def raw_digest(self) -> str:
-        """The digest of the arguments as they were given: the same at every attempt."""
+        """The digest of the given arguments: the same at every attempt."""
         if self._raw_digest is None:
             given: Any = dict(self.given)
             for name in self.spec.secrets:
@@ -229,7 +229,7 @@ class Call:
 
     @property
     def digest(self) -> str:
-        """The digest of the validated arguments: what a person's answer is bound to."""
+        """The digest of the validated arguments, to which a decision is bound."""
         if self._digest is None:
             self._digest = self.digest_of(self.bound)
             if not self.spec.plain:
@@ -247,7 +247,7 @@ class Call:
         self._digest = self._payload = None
 
     def refusable(self) -> tuple[str, str, str, str]:
-        """What a person's refusal of this call sticks to."""
+        """The key under which a refusal of this call is kept."""
         return self.ctx.tenant, self.run_id, self.spec.name, self.digest
 
     def before_asking(self) -> tuple[list[str], tuple[str, str, str, str] | None]:
@@ -328,7 +328,7 @@ class Call:
         return found is not None and found.reentry == Reentry.REPLAYED and found.attempt == 1
 
     def asker(self) -> str:
-        """The key of whoever makes the call, as far as that is known."""
+        """The key of the caller, as far as it is known."""
         ctx = self.ctx
         if ctx.principal is None and self.conversation is not None:
             return self.conversation
@@ -342,7 +342,7 @@ class Call:
         self._intent = None
 
     def found_at(self, place: str | None) -> None:
-        """Note the place at which the call was made before, where that is found only now."""
+        """Set the place at which the call was made before, found only now."""
         if place is not None:
             self.position_key = place
             self._intent = None
@@ -357,7 +357,7 @@ class Call:
         self.runtime.in_flight.release(self)
 
     def is_same(self, other: Call) -> bool:
-        """Whether `other` is the call that this one was prepared for."""
+        """Whether this call was prepared for `other`."""
         mine, theirs = self.ctx, other.ctx
         return (
             self.spec is other.spec

@@ -1,4 +1,4 @@
-"""The runner of integrations that are given none."""
+"""The default runner of integrations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subscribers to an executor's events, and whether anybody traces."""
+"""Subscribers to an executor's events, and whether tracing is on."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Events:
         self.subscribers: tuple[Callable[[Any], None], ...] = ()
 
     def active(self) -> bool:
-        """Whether a call must be watched: somebody subscribes or traces."""
+        """Whether a call must be watched: there are subscribers, or tracing is on."""
         return bool(self.subscribers) or traced()
 
     def subscribe(self, subscriber: Callable[[Any], None]) -> Callable[[], None]:
-        """Call `subscriber` with every event from now on; call the result to stop."""
+        """Call `subscriber` with every later event; call the result to stop."""
         self.subscribers += (subscriber,)
 
         def stop() -> None:

@@ -113,7 +113,7 @@ class Executor:
     ) -> Any:
         """The tool's value, or one of the errors of `agent_adapter.core.errors`.
 
-        The value is handed out when its outcome is durable. Cancellation and every other
+        The value is returned when its outcome is durable. Cancellation and every other
         `BaseException` pass through, after they are recorded in the ledger.
         """
         if ctx is None:
@@ -153,7 +153,7 @@ class Executor:
     async def issue(
         self, prepared: PreparedCall, port: ApprovalPort, *, edits_allowed: bool = False
     ) -> Grant:
-        """Ask `port` about a prepared call if somebody must be asked; a grant to run it once.
+        """Ask `port` about a prepared call if it needs approval; returns a grant to run it once.
 
         Raises `ApprovalDenied` (also for edits where `edits_allowed` is false) and
         `ApprovalPending`.
@@ -166,7 +166,7 @@ class Executor:
         """Run the call of an approved record itself, exactly as it was bound, once.
 
         Raises `ApprovalPending`, `ApprovalDenied` or `ApprovalExpired` as the record stands. A call
-        that ran already gives its recorded outcome.
+        that has already run returns its recorded outcome.
         """
         from agent_adapter.exec.approval.resume import resumed
 
@@ -202,7 +202,7 @@ class Executor:
             current_scope.reset(token)
 
     def subscribe(self, watcher: Callable[[Any], None]) -> Callable[[], None]:
-        """Hand every event of `agent_adapter.core.events` to `watcher`; call the result to stop."""
+        """Pass every event of `agent_adapter.core.events` to `watcher`; call the result to stop."""
         return self.runtime.events.subscribe(watcher)
 
     async def aclose(self) -> None:
@@ -210,7 +210,7 @@ class Executor:
         await self.store.flush()
 
     async def _ended(self, call: Call, *, watched: bool) -> Any:
-        """What the steps of the call give; its identity is free again when they have ended."""
+        """Run the steps of the call; its identity is released when they have ended."""
         try:
             if watched and self.runtime.events.active():
                 return await telemetry.watch(call, pipeline.run_call(call))
@@ -231,7 +231,7 @@ class Executor:
         return self.registry.get(name)
 
     def _refused(self, call: Call, error: AgentAdapterError) -> None:
-        """Note which call the error belongs to; record a call that was refused before it ran."""
+        """Set the call that the error belongs to; record a call that was refused before it ran."""
         if isinstance(error, ToolError) and error.raised_in is None:
             error.raised_in = call.spec.name
         if call.entered and error.edited is None:

@@ -16,11 +16,11 @@ from agent_adapter.exec.threads import rules
 from agent_adapter.exec.timing import within
 
 HOOK_SECONDS = 10.0
-"""How long one hook may take before it counts as hanging."""
+"""The seconds after which a hook counts as hanging."""
 
 
 class HookView:
-    """What a hook sees of a call: the tool, its own copy of the arguments, the context."""
+    """A hook's view of a call: the tool, its own copy of the arguments, the context."""
 
     __slots__ = ("arguments", "ctx", "spec")
 
@@ -31,7 +31,7 @@ class HookView:
 
 
 async def before(call: Call, hooks: tuple[Any, ...]) -> None:
-    """Run the hooks in order; arguments that one gives back are validated again."""
+    """Run the hooks in order; returned arguments are validated again."""
     for hook in hooks:
         changed = await _guarded(call, hook, HookView(call.spec, call.arguments, call.ctx))
         if changed is None:
@@ -42,7 +42,7 @@ async def before(call: Call, hooks: tuple[Any, ...]) -> None:
 
 
 async def after(call: Call, hooks: tuple[Any, ...], value: Any) -> Any:
-    """The value as the hooks, last first, hand it out."""
+    """The value after the hooks, which run in reverse order."""
     for hook in reversed(hooks):
         value = await _guarded(call, hook, HookView(call.spec, call.arguments, call.ctx), value)
     return value
@@ -59,7 +59,7 @@ async def _guarded(call: Call, hook: Any, *given: Any) -> Any:
     except Exception as exc:
         name = type(exc).__name__
         raise GuardrailBlocked(f"a guard of {call.spec.name} failed ({name})") from exc
-    # What a hook sets in its context is set for the tool.
+    # Context variables that a hook sets are set for the tool too.
     for variable, value in context.items():
         if variable.get(None) is not value:
             variable.set(value)

@@ -46,7 +46,7 @@ class InFlightCalls:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        # Calls of several event loops, such as those of sync tools, come and go at once.
+        # Calls of several event loops, such as those of sync tools, run at the same time.
         self._lock = threading.Lock()
         self._running: dict[str, Future[None]] = {}
         self._by_loop: dict[asyncio.AbstractEventLoop, set[str]] = {}
@@ -123,7 +123,7 @@ class InFlightCalls:
             self._by_loop.setdefault(asyncio.get_running_loop(), set()).add(call_key)
 
     def leave(self, call_key: str | None) -> None:
-        """The call has ended; wake whoever waits for it."""
+        """The call has ended; wake those who wait for it."""
         if call_key is None:
             return
         with self._lock:
@@ -143,7 +143,7 @@ class InFlightCalls:
             await asyncio.shield(asyncio.wrap_future(running))
 
     def abandon_closed(self) -> None:
-        """End the calls whose event loop was closed under them: nobody else ever will."""
+        """End the calls whose event loop was closed: nothing else would."""
         with self._lock:
             keys = [key for loop, held in self._by_loop.items() if loop.is_closed() for key in held]
         for call_key in keys:

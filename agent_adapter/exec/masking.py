@@ -1,4 +1,4 @@
-"""Put secrets back into arguments that were shown masked and came back edited."""
+"""Restores secrets in arguments that were shown masked and then edited."""
 
 from __future__ import annotations
 

@@ -38,9 +38,9 @@ _WHY_AGAIN = {
 async def run_call(call: Call) -> Any:
     """The call's value, recorded.
 
-    The order is a security property: it is written down here and in `stages`, and nowhere
-    configured. A recorded outcome is handed out before anybody is asked; an approval is taken in
-    the transaction that writes the intent; a result is handed out when its outcome is durable.
+    The order is a security property: it is fixed here and in `stages`, and not configurable. A
+    recorded outcome is returned before a person is asked; an approval is taken in the transaction
+    that writes the intent; a result is returned when its outcome is durable.
     """
     spec, ctx, plan = call.spec, call.ctx, call.plan
     if call.values is None:
@@ -175,9 +175,9 @@ async def _marked(call: Call, late: Late | None = None) -> Any:
 
 
 async def _guarded(call: Call, value: Any) -> Any:
-    """The value as it may be handed out; from here on the call is done.
+    """The value after the guards; from here on the call is done.
 
-    Whoever gets a value passes here, whether it is fresh, cached or recorded.
+    Every returned value passes here: fresh, cached or recorded.
     """
     call.done = True
     if call.plan.marks:
@@ -224,7 +224,7 @@ async def replayed(call: Call, found: Recorded) -> Any:
         value = await _guarded(call, found.value)
     finally:
         if scope is not None and scope.replayed is not None:
-            scope.replayed(call, key, value)  # what it did stands, also where it is withheld
+            scope.replayed(call, key, value)  # its effects stand, also if its result is withheld
     return value
 
 

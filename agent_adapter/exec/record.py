@@ -1,4 +1,4 @@
-"""The facts that the store gets: the intent before the function, the outcome after it."""
+"""Records a call in the store: the intent before the function, the outcome after it."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ async def begin(call: Call) -> Begun:
     try:
         return await call.runtime.store.write(op)
     except BaseException:
-        # The caller leaves, the operation goes on: what it began was never entered.
+        # The caller is cancelled, but the operation continues: its call is never entered.
         _post(call, lambda tx: _abandon(tx, begun, intent))
         raise
 
 
 def _abandon(tx: Transaction, begun: list[Begun], intent: Intent) -> None:
-    """Abort an intent whose caller was cancelled before it learned of it."""
+    """Abort an intent whose caller was cancelled before it got the result."""
     if not begun or begun[0].state != "started":
         return
     row = tx.get("calls", begun[0].call_key)
@@ -79,7 +79,7 @@ def _abandon(tx: Transaction, begun: list[Begun], intent: Intent) -> None:
 
 
 def _post(call: Call, op: Operation[Any]) -> bool:
-    """Queue `op` where another error passes through; whether the store took it."""
+    """Queue `op` while another error is raised; returns whether the store accepted it."""
     try:
         call.runtime.store.post(op)
     except StoreError:
@@ -100,7 +100,7 @@ def ending_of(call: Call, error: BaseException | None) -> Ending:
     if call.spec.effects != "write":
         return "failed"
     if call.waits is not None and isinstance(error, WAITS):
-        return "suspended"  # a call inside it waits: it goes on when that has ended
+        return "suspended"  # a call inside it waits: it continues when that has ended
     if not isinstance(error, ToolError) or isinstance(error, NOT_THE_AUTHORS):
         return "unknown"
     return "no-effect" if error.raised_in is None else "unknown"
@@ -112,13 +112,13 @@ def outcome_of(
     error: BaseException | None = None,
     encoded: tuple[str, bytes] | None = None,
 ) -> Outcome:
-    """The outcome as the store keeps it; `encoded` is the value's encoding, if it is known."""
+    """The outcome for the store; `encoded` is the value's encoding, if it is known."""
     tag, data = ("", None) if error is not None else encoded or call.spec.result.encode(value)
     kind = text = None
     if isinstance(error, AgentAdapterError):
         kind, text = error.kind, str(error)
     elif error is not None and call.done:
-        # Cancelled in an after-hook: what happened has happened.
+        # Cancelled in an after-hook: the function has already run.
         error = withheld(GuardrailBlocked(type(error).__name__))
         kind, text = error.kind, str(error)
     elif error is not None:
@@ -150,7 +150,7 @@ async def end(call: Call, outcome: Outcome, value: Any = None) -> None:
 
 
 def post_end(call: Call, outcome: Outcome) -> None:
-    """Queue the outcome where nobody can wait for it; the store tries until it can write."""
+    """Queue the outcome if the caller cannot wait; the store retries until it is written."""
     if not _post(call, EndCall(outcome)):
         call.runtime.in_flight.lose(outcome)
 
@@ -242,7 +242,7 @@ def post_flat_read(call: Call, value: Any, tag: str, data: bytes) -> None:
 
 
 def content_told(tag: str, value: Any) -> dict[str, Any]:
-    """What the entry says of images, audio and files: size and digest; the bytes lie beside it."""
+    """The entry's facts about media: size and digest; the bytes are stored separately."""
     found = content_facts(value) if tag not in ("json", "") else []
     return {"content": found} if found else {}
 
@@ -271,12 +271,12 @@ def _held(in_flight: InFlightCalls, intent: Intent) -> int:
 
 
 def late(call: Call) -> Any:
-    """What a worker thread reports when its caller has given up."""
+    """The report of a worker thread whose caller has given up."""
     loop = asyncio.get_running_loop()
 
     def report(value: Any, error: BaseException | None) -> None:
         outcome = outcome_of(call, value, error)
-        # Under a closed loop nobody is left to end the call, so this is its end.
+        # If the loop is closed, nothing else can end the call.
         abandoned = loop.is_closed()
         _post(call, EndCall(outcome) if abandoned else partial(late_outcome, outcome=outcome))
         ids = (call.spec.name, call.ctx.call_id, call.run_id, call.call_key)
@@ -286,7 +286,7 @@ def late(call: Call) -> Any:
 
 
 def withheld(error: GuardrailBlocked) -> GuardrailBlocked:
-    """The call was done and its result is kept back."""
+    """The call ran and its result is withheld."""
     return GuardrailBlocked(f"the call was done; its result is withheld: {error}")
 
 

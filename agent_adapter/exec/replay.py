@@ -1,4 +1,4 @@
-"""Replay: whether this call was begun before, and what follows from that."""
+"""Replay: finds out whether this call was begun before, and returns its outcome."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNUSABLE = {"expired": ApprovalExpired, "withdrawn": ApprovalWithdrawn}
 
 
 class Recorded:
-    """The recorded end of a call: hand it out instead of running."""
+    """The recorded end of a call, returned instead of running it."""
 
     __slots__ = ("row", "value")
 
@@ -50,7 +50,7 @@ class Recorded:
 async def find(call: Call) -> Recorded | None:
     """The recorded end of this call, or `None` with its identity claimed for a run."""
     if call.call_key is not None:
-        return None  # its gate has looked already
+        return None  # its gate has already looked
     ctx, runtime = call.ctx, call.runtime
     await _find_place(call)
     again = ctx.attempt > 1 or ctx.reexecutes or call.position_key is not None
@@ -87,7 +87,7 @@ async def _find_place(call: Call) -> None:
 
 
 _Known = tuple[tuple[str, ...], Row | None]
-"""Labels, and the refusal that sticks to the call."""
+"""Labels, and an earlier refusal of the call."""
 
 
 def _look_up(
@@ -112,7 +112,7 @@ def _look_up(
 async def enter(call: Call) -> None:
     """Name the run of the calls that this one's tool makes, and count how often it was entered.
 
-    A tool that is entered again makes its calls again: those that ended before are handed out.
+    A tool that is entered again repeats its calls: the outcomes of those that ended are returned.
     """
     store, position = call.runtime.store, call.position_key
     if call.call_key is None:
@@ -205,7 +205,7 @@ def refused(call: Call, begun: Begun) -> AgentAdapterError:
 
 
 def limit_text(call: Call, limit: str) -> str:
-    """What a model reads about a limit."""
+    """The text about a limit for a model."""
     value = getattr(call.limits, limit, None)
     return f"the run has reached its limit {limit}={value}"
 

@@ -28,13 +28,13 @@ from agent_adapter.exec.threads import Late, pool
 from agent_adapter.exec.timing import Countdown, TimeUp, within
 
 NOT_THE_AUTHORS = (ToolFailed, ToolTimeout, ToolInDoubt, ToolInFlight, ToolBusy)
-"""The tool errors that only this library raises: none is an author's promise."""
+"""The tool errors that only this library raises; they are not promises of a tool's author."""
 
 
 async def function(call: Call, late: Late | None = None) -> Any:
-    """What the tool returns; every other end is an error of this library or passes through.
+    """The tool's return value; other ends are errors of this library or pass through.
 
-    `late` is called with what a function did after its caller had given up.
+    `late` is called with the outcome of a function whose caller had given up.
     """
     token = current_scope.set(call)
     try:
@@ -69,7 +69,7 @@ async def _enter(call: Call, late: Late | None) -> Any:
     spec = call.spec
     bound = call.values or {}
     if spec.retries is not None:
-        # What one try does to its arguments must not reach the next.
+        # Changes of the arguments in one try must not reach the next.
         bound = copy.deepcopy(bound)
     arguments = {**bound, **call.injected} if call.injected else bound
     if spec.is_async:
@@ -94,7 +94,7 @@ async def _retried(call: Call, policy: RetryPolicy, late: Late | None) -> Any:
         with attempt:
             call.ctx.try_number = attempt.retry_state.attempt_number
             if call.ctx.try_number > 1 and call.entry is not None:
-                call.entry += 1  # its own calls come again
+                call.entry += 1  # its own calls recur
             return await _once(call, late)
     raise AssertionError("tenacity either returns or raises")
 
@@ -131,7 +131,7 @@ def _redacted(call: Call, exc: ToolError) -> ToolError:
 
 
 def _secret_texts(call: Call) -> set[str]:
-    """Every text that the call's secrets hold, however deep."""
+    """All texts in the call's secrets, nested ones included."""
     found: set[str] = set()
     for name, value in call.bound.items():
         _collect(value, name in call.spec.secrets, found)

@@ -1,4 +1,4 @@
-"""What surrounds a call: a run scope, or the call whose tool makes it."""
+"""The surroundings of a call: a run scope, or the call whose tool makes it."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class PlacedCall(Protocol):
 
 
 class Surroundings(Protocol):
-    """What a new call may find around it."""
+    """The possible surroundings of a new call."""
 
     def run_scope(self) -> RunScope | None:
         """The innermost run scope, also from inside a tool that runs in it."""
 
     def place(self, call: Any) -> None:
-        """Give a new call its run, and what it inherits."""
+        """Set the run of a new call, and what it inherits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunScope:
-    """Calls inside it that bring no run of their own belong to `run_id`.
+    """Calls inside it without a run of their own belong to `run_id`.
 
     With `overrides` all calls do, whatever run they bring; native ids then go to `ctx.extras`.
     `extras` are added to each context, `guards` are hooks (`after(call, result)`) that every result
@@ -63,7 +63,7 @@ class RunScope:
         return self
 
     def place(self, call: PlacedCall) -> None:
-        """Give the call this run, unless it brings one of its own."""
+        """Set this run for the call, unless it has one of its own."""
         ctx = call.ctx
         call.scope = self
         if ctx.run_id is not None and self.overrides:
@@ -100,7 +100,7 @@ def current_run_scope() -> RunScope | None:
 
 
 WAITS = (ApprovalPending, ToolInFlight, ToolInDoubt)
-"""Errors of a call that waits for a person or for another call: whoever made it may go on later."""
+"""Errors of a call that waits for a person or for another call: its caller may continue later."""
 
 
 def notice(error: BaseException) -> None:

@@ -17,7 +17,7 @@ async def labels(call: Call) -> tuple[str, ...]:
 async def mark(call: Call, label: str | None = None) -> None:
     """Label the run and the thread with the untrusted tool they have read."""
     scopes = call.scopes()
-    name = label or call.spec.name  # one per source: labels of every call would never end
+    name = label or call.spec.name  # one per source: labels per call would grow without limit
     in_flight = call.runtime.in_flight
     known = f"{scopes}{call.spec.name if label is None else label}"
     if in_flight.knows_label(known):

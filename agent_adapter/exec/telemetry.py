@@ -17,7 +17,7 @@ from agent_adapter.exec.events import traced
 
 
 async def watch(call: Call, steps: Awaitable[Any]) -> Any:
-    """What `steps` gives, with its start, its end and a span around it."""
+    """Run `steps` with events of its start and end, in a span."""
     span = _start(call) if traced() else None
     events = call.runtime.events
     call.ctx.send_events_to(lambda event, by: _emitted(call, event, by))
@@ -62,7 +62,7 @@ def _start(call: Call) -> Any:
 
 
 def _inside(span: Any) -> AbstractContextManager[Any]:
-    """Make the span the parent of whatever the call starts; it records no error text here."""
+    """Make the span the parent of the call's own spans; error texts are not recorded here."""
     if span is None:
         return nullcontext()
     return trace.use_span(span, record_exception=False, set_status_on_exception=False)

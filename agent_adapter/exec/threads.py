@@ -1,7 +1,7 @@
 """Worker threads for sync functions: daemons, so that one that hangs never holds up an exit.
 
-There is a pool for tools, one for reviewers and one for rules and hooks, 32 threads each: tools
-that hang and people who think hold up nobody else. A function that calls another tool keeps its
+There is a pool for tools, one for reviewers and one for rules and hooks, 32 threads each: hanging
+tools and slow reviewers block nothing else. A function that calls another tool keeps its
 thread meanwhile; the inner one takes a free thread of its pool, or else runs in its caller's slot,
 one after the other. So nothing waits for a thread that its own caller holds.
 """
@@ -60,7 +60,7 @@ class _Job:
 
 
 class _Slot:
-    """A thread's place in its pool, lent to the calls that its function makes."""
+    """A thread's slot in its pool, lent to the calls that its function makes."""
 
     __slots__ = ("_busy", "_lock", "_turn", "_waiting")
 
@@ -82,7 +82,7 @@ class _Slot:
         self._start(turn)
 
     def pass_by(self) -> None:
-        """The function that runs here hangs: let the next one begin beside it."""
+        """The function that runs here hangs: start the next one in another thread."""
         with self._lock:
             self._turn += 1
             turn = self._turn
@@ -114,7 +114,7 @@ class WorkerPool:
     """Runs sync functions off the event loop, with the caller's context variables.
 
     A caller that gives up (time-out, cancellation) leaves its thread busy until the function ends;
-    `late` is then told what it did. With half the threads lost that way new work is refused. A
+    `late` then gets its outcome. With half the threads lost that way new work is refused. A
     function whose caller gave up before a thread took it never runs.
     """
 
@@ -140,7 +140,7 @@ class WorkerPool:
         *,
         entered: Entered | None = None,
     ) -> Any:
-        """What `function()` returns or raises; `ToolBusy` when too many threads are lost.
+        """The result of `function()`; `ToolBusy` if too many threads hang.
 
         `entered` is called when a thread is about to run it: from then on it will.
         """
@@ -204,7 +204,7 @@ class WorkerPool:
         self._finish(job)
 
     def _begin(self, job: _Job) -> bool:
-        # Under the lock: who gives up leaves a job that never runs, or one that was entered.
+        # Under the lock: a job whose caller gives up either never runs, or was entered before.
         with self._lock:
             if job.given_up:
                 return False

@@ -23,7 +23,7 @@ async def stop_writes(store: Store, *, by: str, reason: str = "") -> None:
 
 
 async def allow_writes(store: Store, *, by: str) -> bool:
-    """Let writes run again; returns whether they were stopped."""
+    """Allow writes again; returns whether they were stopped."""
     return await store.write(lambda tx: switch.allow_writes(tx, by=by))
 
 
@@ -62,7 +62,7 @@ async def prune(store: Store, *, before: float, by: str, dry: bool = False) -> i
 
 
 async def back_up(store: Store, to: str | os.PathLike[str]) -> Path:
-    """Write one moment of the store, and its key, to a new file while others go on; its path."""
+    """Copy the store and its key, as of one moment, to a new file; returns its path."""
     from agent_adapter.store.sqlite import SqliteStore, sqlite_path
     from agent_adapter.store.sqlite.backup import copy_store
 

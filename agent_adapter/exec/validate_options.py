@@ -8,7 +8,7 @@ from agent_adapter.core.types import RunLimits
 
 
 def validate_options(registry: Any, approval: Any, store: Any, limits: Any, hooks: Any) -> None:
-    """Raises nothing if every part is valid, otherwise a `TypeError` that says the fix."""
+    """Raises `TypeError` with the fix for an invalid argument."""
     if registry is not None and not callable(getattr(registry, "get", None)):
         raise _wrong("registry", "a ToolRegistry", registry, "put the tools into one")
     if approval is not None and not callable(getattr(approval, "request", None)):

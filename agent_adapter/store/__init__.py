@@ -1,4 +1,4 @@
-"""What survives a restart: stores, and the operations over them."""
+"""Stores, and the operations on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations on who may sign in: tokens, of which only hashes are kept, and sessions.
+"""Operations on tokens, of which only hashes are kept, and sessions.
 
 A token (`aat_…`) and a session's secret are 256 random bits each, so a plain SHA-256 cannot be
 reversed by guessing.
@@ -20,10 +20,10 @@ ROLES = ("viewer", "approver", "admin")
 """Each role includes the ones before it: read; decide; administer."""
 
 IDLE_SECONDS = 30 * 60.0
-"""A session that is not used for so long ends."""
+"""An unused session ends after this time."""
 
 ABSOLUTE_SECONDS = 12 * 3600.0
-"""No session lasts longer."""
+"""The longest time of a session."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _NOTED_EVERY = 60.0
@@ -32,7 +32,7 @@ _SWEPT = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """Somebody who is signed in: `via` says how they are known, such as `token` or `proxy`."""
+    """A signed-in person; `via` is the source of the identity, such as `token` or `proxy`."""
 
     id: str
     name: str
@@ -92,7 +92,7 @@ def revoke_token(tx: Transaction, id_or_name: str, *, by: str = "") -> Row | Ref
 
 
 def token_of(tx: Transaction, secret: str) -> Row | None:
-    """The token that `secret` is, unless it was revoked."""
+    """The token with this secret, unless it was revoked."""
     for row in tx.select("tokens", {"hash": _hash(secret)}):
         if row["revoked_at"] is None:
             return row
@@ -100,7 +100,7 @@ def token_of(tx: Transaction, secret: str) -> Row | None:
 
 
 def touch_token(tx: Transaction, id: str) -> None:
-    """The token is in use; noted once a minute."""
+    """Record the use of a token, once a minute."""
     row = tx.get("tokens", id)
     if row is not None and tx.now - (row["last_used_at"] or 0.0) >= _NOTED_EVERY:
         tx.update("tokens", {"id": id}, {"last_used_at": tx.now})
@@ -116,7 +116,7 @@ def new_session(
     via: str,
     token_id: str | None = None,
 ) -> Session:
-    """Sign somebody in: `secret` is what their browser holds, `csrf` what their forms carry."""
+    """Create a session: `secret` is in the browser's cookie, `csrf` in its forms."""
     for old in tx.select("sessions", {"expires_at <": tx.now}, limit=_SWEPT):
         tx.delete("sessions", {"id": old["id"]})
     row: Row = {"id": _hash(secret), "token_id": token_id, "name": name, "role": role, "via": via}
@@ -128,7 +128,7 @@ def new_session(
 
 
 def session_of(tx: Transaction, secret: str) -> Session | None:
-    """The session that `secret` opens, while it lasts and its token stands."""
+    """The session with this secret, if neither it nor its token has ended."""
     row = tx.get("sessions", _hash(secret))
     if row is None or tx.now > row["expires_at"]:
         return None
@@ -140,7 +140,7 @@ def session_of(tx: Transaction, secret: str) -> Session | None:
 
 
 def touch_session(tx: Transaction, session: Session) -> None:
-    """The session is in use: its idle time begins anew, its whole time does not."""
+    """Restart the idle time of a session; its total time goes on."""
     until = min(tx.now + IDLE_SECONDS, session.created_at + ABSOLUTE_SECONDS)
     if until - session.expires_at >= _NOTED_EVERY:
         tx.update("sessions", {"id": session.id, "expires_at <": until}, {"expires_at": until})

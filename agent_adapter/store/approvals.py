@@ -41,8 +41,8 @@ __all__ = [
 class Terms:
     """How a record is decided: seconds to decide and to use, votes it needs, caps on open ones.
 
-    `by_others` keeps the one the run acts for from deciding; `signed` refuses a decision that
-    bears no signature.
+    `by_others` excludes the principal of the run from deciding; `signed` refuses a decision
+    without a signature.
     """
 
     decide_within: float = 3600.0
@@ -72,7 +72,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a reviewer had in front of them: the digest of the call, and the record's version."""
+    """What a reviewer saw: the digest of the call, and the record's version."""
 
     digest: str
     version: str
@@ -275,7 +275,7 @@ def _same_call(tx: Transaction, request: ApprovalRequest) -> Row | None:
 
 
 def _sticks(row: Row) -> bool:
-    """Whether a person has said that the call must not be made, or not be asked about."""
+    """Whether a person has decided that the call must not be made, or not be asked about."""
     return row["state"] == "denied" or (row["state"] == "withdrawn" and row["reviewer"] is not None)
 
 

@@ -1,4 +1,4 @@
-"""What a store promises: one writer, atomic operations over named tables, a clock and a key.
+"""The protocol of stores: one writer, atomic operations over named tables, a clock and a key.
 
 An *operation* is a plain function `op(tx) -> value` over a `Transaction`. A store runs it whole or
 not at all, one operation at a time. Everything durable in the library is such a function, so the
@@ -44,7 +44,7 @@ class Transaction(Protocol):
     """The store's secret for keyed hashes and chain heads (32 bytes)."""
 
     memo: dict[str, Row]
-    """What this process wrote or looked up last; emptied when another may have changed it."""
+    """A cache of rows of this process; emptied when another process may have changed them."""
 
     @property
     def wrote(self) -> int:
@@ -98,7 +98,7 @@ Operation = Callable[[Transaction], T]
 
 
 class Store(Protocol):
-    """What survives a restart; safe to use from several event loops and threads."""
+    """A store; safe to use from several event loops and threads."""
 
     url: str
     """Where it is, as `open_store` takes it, without a password."""
@@ -115,7 +115,7 @@ class Store(Protocol):
         ...
 
     async def write(self, op: Operation[T]) -> T:
-        """Run `op`; its value is handed out only when what it wrote is durable.
+        """Run `op`; returns its value when its changes are durable.
 
         A cancelled caller does not cancel the operation.
         """
@@ -137,5 +137,5 @@ class Store(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Flush, then let go of files and threads; a second call does nothing."""
+        """Flush, then close files and threads; a second call does nothing."""
         ...

@@ -1,4 +1,4 @@
-"""Operations on cached results; each bears a seal, so that one changed in the file is not used."""
+"""Operations on cached results; each is sealed, so that one changed in the file is not used."""
 
 from __future__ import annotations
 

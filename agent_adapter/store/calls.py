@@ -109,7 +109,7 @@ def record_call(tx: Transaction, intent: Intent, outcome: Outcome, *, above: int
 
 
 def late_outcome(tx: Transaction, outcome: Outcome) -> None:
-    """Keep as evidence what a call did after it was given up; it changes no state."""
+    """Record the late outcome of a call that was given up; it changes no state."""
     facts: dict[str, Any] = {"ending": outcome.ending, "error": outcome.error_kind}
     if outcome.result is not None:
         id = f"{outcome.call_key}.late"

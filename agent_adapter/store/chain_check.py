@@ -1,4 +1,4 @@
-"""One chain checked: its links, and every row that it vouches for."""
+"""Checks one chain: its links, and every row that it covers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NAMES = {
 
 
 class ChainCheck:
-    """One chain while it is checked; `problems` says what was found, in words."""
+    """One chain while it is checked; `problems` has one text per finding."""
 
     def __init__(self, tx: Transaction, run_id: str) -> None:
         self.tx = tx
@@ -185,7 +185,7 @@ class ChainCheck:
     def _is(self, digest: str, table: str, row: Row) -> bool:
         try:
             return row_digest(self.tx.key, table, row) == digest
-        except (ValueError, TypeError):  # somebody left what no column of that kind can hold
+        except (ValueError, TypeError):  # the value was changed to one that the column cannot hold
             return False
 
     def _check_call(self, row: Row) -> None:
@@ -238,7 +238,7 @@ def _named(table: str, row: Row) -> str:
 
 def _is_kept(payload: Row, wanted: str) -> bool:
     salt, data = payload["salt"], payload["data"]
-    # Somebody who edits a database may leave text where bytes were.
+    # An edited database may have text in place of bytes.
     if not isinstance(salt, bytes) or not isinstance(data, bytes):
         return False
     return ledger.payload_digest(salt, data) == wanted

@@ -34,7 +34,7 @@ class Forkable(Protocol):
         ...
 
     def after_fork_in_parent(self) -> None:
-        """Let go of the locks."""
+        """Release the locks."""
         ...
 
     def after_fork_in_child(self) -> None:
@@ -47,7 +47,7 @@ _held: list[Forkable] = []
 
 
 def watch_forks(store: Forkable) -> None:
-    """Call `store`'s three methods around every fork for as long as it lives."""
+    """Call `store`'s three methods around every fork while it exists."""
     _watched.add(store)
 
 
@@ -57,7 +57,7 @@ def take_all(locks: Iterable[Lock]) -> list[Lock]:
 
 
 def release_all(taken: list[Lock]) -> None:
-    """Let go of what `take_all` gave."""
+    """Release the locks that `take_all` returned."""
     for lock in reversed(taken):
         lock.release()
     taken.clear()

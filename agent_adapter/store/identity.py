@@ -81,7 +81,7 @@ def place_again(tx: Transaction, intent: Intent) -> str | None:
 
 
 def match(tx: Transaction, intent: Intent) -> Row | None:
-    """The earlier call that this one is, if it is one and nobody agreed to go past it."""
+    """The earlier call that is this one, unless a person agreed to go past it."""
     row = _identified(tx, intent)
     return None if row is not None and row["call_key"] in intent.accepted else row
 
@@ -172,9 +172,9 @@ def _newest(tx: Transaction, where: Row) -> Row | None:
 
 
 def _suspended(tx: Transaction, intent: Intent) -> Row | None:
-    """An equal call of the conversation that was left while a call inside it waits.
+    """An equal call of the conversation that is suspended while a call inside it waits.
 
-    A model that cannot be paused asks again in a new message: the call goes on where it stood.
+    A model that cannot be paused repeats the call in a new message: the call then continues.
     """
     if intent.conversation is None or intent.effects != "write":
         return None
@@ -356,6 +356,6 @@ def key_of(intent: Intent, n: int) -> str:
 
 
 def entries(tx: Transaction, sub_run: str) -> int:
-    """How often the call that started this sub-run was entered, as its inner calls tell."""
+    """How often the call that started this sub-run was entered, by its inner calls."""
     row = _first(tx, {"run_id": sub_run}, by="last_attempt", descending=True)
     return 0 if row is None else row["last_attempt"]

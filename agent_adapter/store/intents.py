@@ -1,7 +1,7 @@
-"""The records that pass between a call and the store.
+"""The records between a call and the store.
 
-Not frozen, since a frozen dataclass costs eight times as much to make and every call makes three;
-nobody changes them.
+Not frozen, since creating a frozen dataclass costs eight times as much and every call creates
+three; they are not changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Intent:
     """One call about to begin; `arguments` is the JSON that the ledger keeps.
 
     `place` is the key of the position in the run where the model asked; `None` where calls are told
-    apart by arrival. `conversation` is the key of the dialogue, `asker` of whoever makes the call;
+    apart by arrival. `conversation` is the key of the dialogue, `asker` of the caller;
     `run_name` is the run's own name where `run_id` is a key.
     `keyed` is whether the place is a key of the caller's, which names one call for good.
     `replayed` is whether the run has been taken back to before this place, so that its calls have

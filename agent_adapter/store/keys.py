@@ -12,16 +12,16 @@ from functools import lru_cache
 from typing import Any
 
 TENANT_MARK = "tenant:"
-"""What the key of a run of a tenant begins with."""
+"""The prefix of the key of a tenant's run."""
 
 RUN_SCOPE = "run:"
-"""What the key of a dialogue begins with of which no more is known than its run."""
+"""The prefix of the key of a dialogue that is known only by its run."""
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def run_key(tenant: str, run: str) -> str:
-    """The key of a run: its own name where no tenant is in play, so that it stays readable."""
+    """The key of a run: its own name without a tenant, so that it is readable."""
     return (
         run
         if tenant == "" and not run.startswith(TENANT_MARK)
@@ -30,7 +30,7 @@ def run_key(tenant: str, run: str) -> str:
 
 
 def run_scope_of(run: str) -> str:
-    """The key of a dialogue of which no more is known than the run with that key."""
+    """The key of a dialogue that is known only by the run with this key."""
     return RUN_SCOPE + run
 
 

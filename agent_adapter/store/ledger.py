@@ -1,4 +1,4 @@
-"""Operations on the ledger: one append-only hash chain per run, payloads beside it."""
+"""Operations on the ledger: one append-only hash chain per run, with payloads stored apart."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def chain_hash(previous: bytes, body: bytes) -> bytes:
 
 
 def head_mac(key: bytes, run_id: str, seq: int, link: bytes) -> bytes:
-    """What only the holder of the store's key can write about the newest link."""
+    """The keyed code of the newest link."""
     return hmac.digest(
         key, f"{run_id}\x00{seq}\x00".encode("utf-8", "surrogatepass") + link, "sha256"
     )
@@ -70,7 +70,7 @@ def run(op: Operation[T], tx: Transaction) -> T:
 
 
 def baseline(tx: Transaction, chain: str) -> None:
-    """Vouch for the rows of the chain as they are found: what was done to them before is unknown.
+    """Record the rows of the chain as they are found; earlier changes remain unknown.
 
     For a store of a version whose chains named no rows; `verify` says since when it can tell.
     """
@@ -89,7 +89,7 @@ def unvouched(tx: Transaction) -> list[str]:
 
 
 def forget(tx: Transaction, run_id: str) -> None:
-    """Leave no trace of the chain: its rows were deleted on purpose, and a note is elsewhere."""
+    """Delete the chain: its rows were deleted on purpose, which another entry records."""
     for (table, key), (row, _) in list(tx.touched.items()):
         if chain_of(tx, table, row) in (run_id, None):
             del tx.touched[table, key]
@@ -189,7 +189,7 @@ def _add(
 
 
 def put_payload(tx: Transaction, id: str, run_id: str, data: bytes) -> str:
-    """Keep `data` where it can be erased; the salted digest for the chain."""
+    """Store `data` erasably; returns the salted digest for the chain."""
     salt = os.urandom(16)
     digest = payload_digest(salt, data)
     if not tx.insert("payloads", {"id": id, "run_id": run_id, "salt": salt, "data": data}):
@@ -208,7 +208,7 @@ def erase(tx: Transaction, run_id: str) -> int:
     erased = tx.update("payloads", {"run_id": run_id, "data !=": None}, {"data": None})
     tx.update("calls", {"run_id": run_id}, {"error_text": None})
     tx.update("approvals", {"run_id": run_id}, {"payload": None, "edited": None, "request": "{}"})
-    # Nobody can see any more what they would approve.
+    # A reviewer could no longer see what they would approve.
     still = {"run_id": run_id, "state in": ["pending", "approved"]}
     tx.update("approvals", still, {"state": "expired"})
     append(tx, run_id, "erased", None, {"payloads": erased})

@@ -1,4 +1,4 @@
-"""Operations on what a run used: checked, reserved, settled and released."""
+"""Operations on the usage of a run: check, reserve, settle and release."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def reserve(tx: Transaction, call_key: str, run_id: str, tool: str, cost: float)
 
 
 def settle(tx: Transaction, call_key: str) -> None:
-    """The call ended: what it used stays counted, its place among the parallel ones is free."""
+    """The call ended: its usage stays counted, its parallel slot is free."""
     tx.delete("reservations", {"call_key": call_key})
 
 
 def release(tx: Transaction, call_key: str) -> None:
-    """The call never entered its function: what it reserved is given back."""
+    """The call did not enter its function: release its reservation."""
     held = tx.get("reservations", call_key)
     if held is None:
         return
@@ -94,7 +94,7 @@ def release(tx: Transaction, call_key: str) -> None:
 
 
 def _sum(spent: float, cost: float) -> float:
-    """Money is added in decimals: three times 0.1 is 0.3, and fits into a limit of 0.3."""
+    """Costs are added as decimals: three times 0.1 is 0.3, which fits a limit of 0.3."""
     return float(Decimal(repr(spent)) + Decimal(repr(cost)))
 
 

@@ -1,4 +1,4 @@
-"""How calls ended, as operations that always leave a row.
+"""Operations that record the end of calls and always leave a row.
 
 Where a text or value can never be stored, the fallback records the ending without it, marked so:
 the call stays known, and no tool's text stops later writes.

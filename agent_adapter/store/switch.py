@@ -1,4 +1,4 @@
-"""Operations on what stops calls that have not begun: all writes of a store, or one run."""
+"""Operations that stop calls before they begin: all writes of a store, or one run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def stop_writes(tx: Transaction, *, by: str, reason: str) -> None:
 
 
 def allow_writes(tx: Transaction, *, by: str) -> bool:
-    """Let writes run again; whether they had been stopped."""
+    """Allow writes again; returns whether they had been stopped."""
     if not tx.delete("meta", {"name": SWITCH}):
         return False
     ledger.append(tx, UPKEEP, "writes-allowed", None, {"reviewer": by})

@@ -1,1 +1,1 @@
-"""Who decides about a call, and what ties the answer to it."""
+"""Approvals: ports, decisions, and how a decision is bound to a call."""

@@ -12,11 +12,11 @@ from agent_adapter.exec.threads import rules
 from agent_adapter.exec.timing import within
 
 CONFIRM_SECONDS = 2.0
-"""How long a confirm rule may take before the call is asked about."""
+"""The seconds after which a confirm rule counts as true."""
 
 
 async def confirm_reason(call: Call) -> str | None:
-    """Why a person must be asked about this call, else `None`. Runs the rule once."""
+    """The reason to ask a person about this call, else `None`. Runs the rule once."""
     rule = call.spec.confirm
     if rule is False:
         return None

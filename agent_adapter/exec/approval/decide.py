@@ -1,4 +1,4 @@
-"""Ask a person where one must be asked, once, about exactly the call that will run."""
+"""Asks a person, once, about exactly the call that will run."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ BEAT_SECONDS = 5.0
 """How often a store in use renews its row."""
 
 DEAD_AFTER_SECONDS = 30.0
-"""How old a row may be where only rows tell."""
+"""The age at which a row counts as dead if there are no file locks."""
 
 _FORGET_AFTER_SECONDS = 86_400.0
 _OPENING = ".opening"
@@ -34,7 +34,7 @@ _UNFINISHED = ".new-"
 
 
 class Locks(Protocol):
-    """What is used of `fcntl`; `None` in its place means that only rows tell."""
+    """The used part of `fcntl`; `None` in its place means that only rows show liveness."""
 
     LOCK_EX: int
     LOCK_NB: int
@@ -72,7 +72,7 @@ class Owner:
         return self._is_locked(self._locks, self._folder / other)
 
     def beat(self, tx: Transaction) -> None:
-        """Renew the row of this owner; the rows of long dead ones go when it is first made."""
+        """Renew the row of this owner; making it first deletes the rows of long dead owners."""
         values = {"heartbeat_at": tx.now}
         if tx.update("owners", {"id": self.id}, values):
             return
@@ -89,14 +89,14 @@ class Owner:
             os.close(held)
 
     def disown(self) -> None:
-        """In a forked child: let go of the parent's file without touching its lock."""
+        """In a forked child: close the parent's file without releasing its lock."""
         if self._held is not None:
             held, self._held = self._held, None
             # flock belongs to the open file, which parent and child share: closing keeps the lock.
             os.close(held)
 
     def _hold(self, locks: Locks) -> int:
-        # Locked before it has its name, so that nobody sees it unlocked.
+        # Locked before it gets its name, so that no process sees it unlocked.
         unfinished = self._folder / f"{_UNFINISHED}{self.id}"
         try:
             held = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)

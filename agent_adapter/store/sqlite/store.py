@@ -137,7 +137,7 @@ class SqliteStore:
                 if found != HEAD:
                     from agent_adapter.store.sqlite.migrate import migrate
 
-                    # A version whose chains named no rows: they are vouched for as they are.
+                    # In chains of this version no entry names rows: record them as they are.
                     unseen = found is not None and not names_rows(found)
                     migrate(connection, partial(self._vouch, key) if unseen else None)
                 self._check(connection, key)
@@ -196,11 +196,11 @@ class SqliteStore:
         self._held = take_all([self._writer.gate, *self._readers.gates()])
 
     def after_fork_in_parent(self) -> None:
-        """Go on."""
+        """Release the locks."""
         release_all(self._held)
 
     def after_fork_in_child(self) -> None:
-        """Leave the parent's threads, files and owner alone; new ones come with the first use."""
+        """Leave the parent's threads, files and owner alone; the first use creates new ones."""
         closed = not self._finish.alive
         self._beginning = threading.Lock()
         self._held = []
@@ -221,7 +221,7 @@ def _finish(writer: Writer, readers: Readers, owner: Owner) -> None:
 
 
 def _nothing(tx: object) -> None:
-    """An operation that only waits for its turn."""
+    """An operation that only waits for the jobs before it."""
 
 
 @contextlib.contextmanager
@@ -249,5 +249,5 @@ def sqlite_path(path_or_url: str | os.PathLike[str]) -> Path:
             f"{written or 'an empty path'} names no file; write sqlite:///path/to/state.db,"
             " or memory:// for a store that keeps nothing"
         )
-    # Links are followed: what lies beside the file must have one name, as SQLite's own files do.
+    # Links are resolved: the files next to the database must have one name, as SQLite's own do.
     return Path(os.path.realpath(os.path.expanduser(name)))

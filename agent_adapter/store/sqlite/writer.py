@@ -1,4 +1,4 @@
-"""One thread that writes: it takes what has gathered and commits it in one transaction."""
+"""The writer thread: it commits all waiting operations in one transaction."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from agent_adapter.store.sqlite.owners import BEAT_SECONDS, Owner
 T = TypeVar("T")
 
 QUEUE_LIMIT = 10_000
-"""Operations that may wait; a caller who brings more waits until there is room."""
+"""The most waiting operations; further callers wait until there is room."""
 
 BATCH = 256
 """Operations in one transaction, at most."""
 
 BUSY_SECONDS = 30.0
-"""How long a transaction waits for another process to end its own."""
+"""The seconds that a transaction waits for that of another process."""
 
 _MEMO_LIMIT = 10_000
 _TRY_SECONDS = 5.0
@@ -60,7 +60,7 @@ _log = logging.getLogger("agent_adapter.store")
 class Writer:
     """A bounded queue and the thread that drains it.
 
-    `connect` gives the connection, in the thread; `transaction` the tables over its cursor.
+    `connect` opens the connection, in the thread; `transaction` wraps its cursor.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Writer:
         return await future
 
     def post(self, op: Operation[Any]) -> None:
-        """Queue `op` with the time of now; where the queue is full, block until there is room."""
+        """Queue `op` with the current time; blocks while the queue is full."""
         while self._queue.qsize() >= QUEUE_LIMIT and threading.current_thread() is not self._thread:
             time.sleep(_COURTESY_SECONDS)
         self._put(Job(op, self._clock(), None, None))
@@ -123,7 +123,7 @@ class Writer:
                 _log.error("%s: the writer did not end in %g s", self._name, _JOIN_SECONDS)
 
     def abandoned(self) -> list[object]:
-        """What a forked child must keep and never touch."""
+        """The objects that a forked child must keep and never use."""
         return [self._connection, self._tx, self._queue, self._owed, self._thread, self.gate]
 
     async def _wait_for_room(self, loop: Loop) -> None:
@@ -179,7 +179,7 @@ class Writer:
             self._disconnect()
 
     def _rest(self) -> list[Job]:
-        """What was queued after the end was requested."""
+        """The jobs queued after the end was requested."""
         rest = []
         with contextlib.suppress(queue.Empty):
             while True:
@@ -189,7 +189,7 @@ class Writer:
         return rest
 
     def _gather(self) -> tuple[list[Job], bool]:
-        """What is queued by now, at least one job, and whether it is the last."""
+        """The queued jobs, at least one, and whether they are the last."""
         batch = self._debts()
         if self._owed:
             return batch, False
@@ -212,10 +212,10 @@ class Writer:
         return [self._owed.popleft() for _ in range(min(len(self._owed), BATCH))]
 
     def _commit(self, batch: list[Job], *, last: bool = False) -> None:
-        """Commit the batch, trying again for 5 s; what came of each job is in it.
+        """Commit the batch, retrying for 5 s; each job has its result.
 
-        When a job raised after it had written, the batch is taken back and each job is done alone.
-        What was posted is kept and tried again until the end (`last`).
+        If a job raises after it has written, the batch is rolled back and each job runs alone.
+        Posted jobs are kept and retried until the end (`last`).
         """
         pending = list(batch)
         alone = False
@@ -241,7 +241,7 @@ class Writer:
                     continue
                 return self._give_up(pending, error, last=last)
             except BaseException as error:
-                # Whatever it is, those who wait must hear of it; trying again would not help.
+                # An unexpected error: callers must get it, and a retry would not help.
                 self._disconnect()
                 return self._give_up(pending, error, last=True)
             failing_since = None
@@ -252,8 +252,8 @@ class Writer:
     def _transact(self, jobs: Sequence[Job]) -> None:
         """One transaction; `OperationFailed`, rolled back, when a job raised after writing.
 
-        It is told done only if what lies at the path is still the file that was opened: else two
-        processes could each write a file of their own under one name.
+        It succeeds only if the path still names the file that was opened: otherwise two processes
+        could write two files of the same name.
         """
         self._check_file()
         tx = self._ready()
@@ -283,7 +283,7 @@ class Writer:
     def _forget_what_others_changed(
         self, connection: sqlite3.Connection, tx: SqlTransaction
     ) -> None:
-        """Empty the memo when another connection has committed since the last transaction."""
+        """Clear the memo if another connection has committed since the last transaction."""
         (version,) = connection.execute("PRAGMA data_version").fetchone()
         if version != self._version or len(tx.memo) > _MEMO_LIMIT:
             self._version = version
@@ -304,7 +304,7 @@ class Writer:
                 job.op = fallback
                 raise OtherwiseAgain from error
             job.error = mapped(self._name, error)
-            # One that raised before it wrote has nothing to take back.
+            # A job that raised before it wrote needs no rollback.
             if tx.wrote:
                 raise OperationFailed from error
 
@@ -321,7 +321,7 @@ class Writer:
                 connection.close()
 
     def _give_up(self, batch: list[Job], error: BaseException, *, last: bool) -> None:
-        """Tell those who wait; keep what was posted, which nobody else would try again."""
+        """Give callers the error; keep posted jobs, which only the writer can retry."""
         for job in batch:
             job.value = job.error = None
             if job.future is None and job.op != self._owner.beat and not last:
@@ -332,21 +332,21 @@ class Writer:
 
     def _owe(self, job: Job) -> None:
         if len(self._owed) >= QUEUE_LIMIT:
-            # How a write ended is kept whatever it costs; what a read gave is not.
+            # The outcomes of writes are always kept; the records of reads are dropped.
             kept = [each for each in self._owed if getattr(each.op, "must_be_kept", False)]
             _log.error("%s: %d records of reads are lost", self._name, len(self._owed) - len(kept))
             self._owed = deque(kept)
         self._owed.append(job)
 
     def _make_room(self) -> None:
-        # As many as waited when it began: those who come now look for themselves.
+        # Only those who waited when it began: later callers check the queue themselves.
         for _ in range(len(self._room)):
             loop, room = self._room.popleft()
             _call(loop, _wake, room)
 
 
 def begin_immediate(connection: sqlite3.Connection | sqlite3.Cursor) -> bool:
-    """Begin as the one writer; whether another process had to be waited for (up to 30 s)."""
+    """Begin as the only writer; returns whether it had to wait for another process (up to 30 s)."""
     deadline = 0.0
     while True:
         try:
@@ -364,11 +364,11 @@ def begin_immediate(connection: sqlite3.Connection | sqlite3.Cursor) -> bool:
 
 
 def _nothing(tx: object) -> None:
-    """Gives an idle writer's transaction something to do."""
+    """An operation for an idle writer's transaction."""
 
 
 def _deliver(batch: Iterable[Job]) -> None:
-    """Tell every loop, once, what came of its jobs; a loop's wake-up costs more than a job."""
+    """Give every loop the results of its jobs in one call: waking a loop costs more than a job."""
     by_loop: dict[Loop, list[Job]] = {}
     for job in batch:
         if job.loop is not None:
@@ -397,6 +397,6 @@ def _settle(jobs: list[Job]) -> None:
 
 
 def _wake(room: Future) -> None:
-    """Let one who waits look again."""
+    """Wake a waiting caller."""
     if not room.done():
         room.set_result(None)
