@@ -19,12 +19,7 @@ from agent_adapter.core.ports import Clock
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Operation
 from agent_adapter.store.sql.transaction import SqlTransaction
-from agent_adapter.store.sqlite.connection import (
-    is_busy,
-    is_storage_trouble,
-    is_unstorable,
-    mapped,
-)
+from agent_adapter.store.sqlite.connection import is_busy, is_storage_trouble, is_unstorable, mapped
 from agent_adapter.store.sqlite.file import DatabaseFile, FileMoved
 from agent_adapter.store.sqlite.jobs import (
     Future,
