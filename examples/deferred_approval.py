@@ -34,7 +34,7 @@ def store_of() -> aa.Store:
 
 
 async def ask() -> None:
-    """Make the call; nobody has decided, so it is filed and this process ends."""
+    """Make the call; it waits for a decision, and this process ends."""
     store = store_of()
     executor = aa.Executor(registry, approval=aa.DeferredApproval(store), store=store)
     try:
@@ -44,7 +44,7 @@ async def ask() -> None:
 
 
 async def approve(record: str) -> None:
-    """What a person does, here in code; `agent-adapter approvals` and the console do the same."""
+    """Decide as a person does with `agent-adapter approvals` or the console."""
     inbox = aa.Inbox(store_of())
     waiting = await inbox.get(record)
     await inbox.approve(record, reviewer="ann", reason="checked the account")
@@ -52,7 +52,7 @@ async def approve(record: str) -> None:
 
 
 async def resume(record: str) -> None:
-    """Run the approved call exactly as it was asked; a second time gives the recorded outcome."""
+    """Run the approved call exactly as requested; a second run returns the recorded outcome."""
     store = store_of()
     executor = aa.Executor(registry, approval=aa.DeferredApproval(store), store=store)
     print(await executor.resume(record))
