@@ -159,6 +159,9 @@ def print_report(report: Report) -> None:
     if report.trusted_from is not None:
         since = when(report.trusted_from)
         out.print(plain(f"  trusted from {since}, when this version first opened the store"))
+    if report.pruned_runs or report.pruned_channels:
+        gone = f"{report.pruned_runs} runs, the transcripts of {report.pruned_channels} channels"
+        out.print(plain(f"  gone by retention, as the ledger says: {gone}"))
     for problem in report.problems:
         out.print(plain(f"  {problem}"), soft_wrap=True)
     for blind in report.cannot_see:

@@ -14,7 +14,8 @@ from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, page
 from agent_adapter.console.row_types import ProcessRow
 from agent_adapter.integrations.installed import IntegrationState, integration_states
-from agent_adapter.store import queries
+from agent_adapter.store import queries, retention
+from agent_adapter.store.retention import Hold, Outlook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +34,17 @@ class StoreHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthReport:
-    """The library's version, its store, and the integrations with their versions."""
+    """The library's version, its store, what it keeps, and the integrations with their versions.
+
+    `retention` has a line for each tenant with a policy; `holds` are kept whatever their age.
+    """
 
     version: str
     store: str
     durable: bool
     health: StoreHealth
+    retention: list[Outlook]
+    holds: list[Hold]
     integrations: list[IntegrationState]
 
 
@@ -52,6 +58,8 @@ async def health_report(console: Console) -> HealthReport:
         store=console.store.url,
         durable=console.store.durable,
         health=StoreHealth(**found),
+        retention=await console.store.read(retention.outlook),
+        holds=await console.store.read(retention.holds),
         # In a thread: it reads the metadata of every installed distribution.
         integrations=await asyncio.to_thread(integration_states),
     )

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from agent_adapter.core.canonical import tagged
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec.in_flight import in_flight_of
-from agent_adapter.store import cache, doubt, ledger
+from agent_adapter.store import cache, doubt, ledger, pruning
 from agent_adapter.store.approvals import Refusal
 from agent_adapter.store.base import Row, Store, Transaction
 from agent_adapter.store.chain_check import ChainCheck, beyond_chains
@@ -34,7 +34,8 @@ class Report:
     """What a verification found; `ok` unless there are `problems`.
 
     `trusted_from` is when a store of an older version was opened by this one (seconds since the
-    epoch): rows that were there then are compared with what they were at that time.
+    epoch): rows that were there then are compared with what they were at that time. `pruned_runs`
+    and `pruned_channels` are gone by retention, and the chains say so.
     """
 
     ok: bool
@@ -45,6 +46,8 @@ class Report:
     erased: int
     in_doubt: int
     channels: int = 0
+    pruned_runs: int = 0
+    pruned_channels: int = 0
     trusted_from: float | None = None
     problems: tuple[str, ...] = ()
     cannot_see: tuple[str, ...] = CANNOT_SEE
@@ -72,18 +75,23 @@ async def verify(
         lambda tx: tx.count("ledger", {"run_id": run_id})
     ):
         raise AgentAdapterError(f"no run {run_id} in {store.url}")
-    totals = dict.fromkeys(("entries", "calls", "payloads", "erased"), 0)
+    totals = dict.fromkeys(("entries", "calls", "payloads", "erased", "pruned_channels"), 0)
     problems: list[str] = []
     seen: Counter[str] = Counter()
     since: list[float] = []
+    gone = await store.read(pruning.gone)
+    wanted = {
+        name: anchor
+        for name, anchor in (anchored or {}).items()
+        if not _was_pruned(anchor, gone.get(name))
+    }
     for name in heads:
-        anchor = (anchored or {}).get(name)
-        await store.read(_check_of(name, totals, problems, seen, since, anchor))
+        await store.read(_check_of(name, totals, problems, seen, since, wanted.get(name)))
     if run_id is None:
         problems += await store.read(lambda tx: beyond_chains(tx, seen, heads))
         problems += [f"cached result {key} was changed" for key in await store.read(cache.broken)]
         problems += await asyncio.to_thread(_of_the_file, store)
-    problems += [f"{name}: the run is gone" for name in (anchored or {}) if name not in heads]
+    problems += [f"{name}: the run is gone" for name in wanted if name not in heads]
     doubts = await store.read(lambda tx: len(doubt.in_doubt(tx)))
     return Report(
         ok=not problems,
@@ -93,6 +101,8 @@ async def verify(
         calls=totals["calls"],
         payloads=totals["payloads"],
         erased=totals["erased"],
+        pruned_runs=len(gone) if run_id is None else 0,
+        pruned_channels=totals["pruned_channels"],
         in_doubt=doubts,
         trusted_from=max(since, default=None),
         problems=tuple(problems),
@@ -193,6 +203,13 @@ def _check_of(
             since.append(found.trusted_from)
 
     return op
+
+
+def _was_pruned(anchor: Anchor, tombstone: Anchor | None) -> bool:
+    """Whether the anchored entry was in a chain that was pruned, as its tombstone says."""
+    if tombstone is None or anchor[0] > tombstone[0]:
+        return False
+    return anchor[0] < tombstone[0] or anchor[1] == tombstone[1]
 
 
 def _of_the_file(store: Store) -> list[str]:

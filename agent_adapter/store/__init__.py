@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.store.base import Condition, Operation, Row, Store, Transaction
 from agent_adapter.store.memory import MemoryStore
 from agent_adapter.store.opening import open_store
+from agent_adapter.store.retention import Retention
 
 if TYPE_CHECKING:
     from agent_adapter.store.sqlite import SqliteStore
@@ -15,6 +16,7 @@ __all__ = [
     "Condition",
     "MemoryStore",
     "Operation",
+    "Retention",
     "Row",
     "SqliteStore",
     "Store",

@@ -60,6 +60,7 @@ class ChainCheck:
         self.problems: list[str] = []
         self.seen: Counter[str] = Counter()
         self.trusted_from: float | None = None
+        self.pruned: tuple[int, str] | None = None
         self._erasing = False
         self._ended: dict[str, str] = {}
         self._begun: set[str] = set()
@@ -67,6 +68,11 @@ class ChainCheck:
         self._named: dict[str, str] = {}
         self._witnessed: dict[_Key, tuple[str | None, float]] = {}
         self._moved: dict[str, bool] = {}
+
+    @property
+    def pruned_channels(self) -> int:
+        """1 for what is left of a channel whose transcript was removed."""
+        return int(self.pruned is not None)
 
     def check(self, anchor: tuple[int, str] | None) -> None:
         """Fill `problems` and the counts."""
@@ -105,6 +111,8 @@ class ChainCheck:
             self._decided[facts["approval"]] = facts["verdict"]
         elif row["kind"] == "erased":
             self._erasing = True
+        elif row["kind"] == "pruned" and row["seq"] == 1 and "digest" in facts:
+            self.pruned = (facts["entries"], facts["digest"])
         elif row["kind"] == "baseline":
             self.trusted_from = row["at"]
         if row["call_key"] is not None:
@@ -137,6 +145,10 @@ class ChainCheck:
         if anchor is None:
             return
         seq, link = anchor
+        if self.pruned is not None and seq <= self.pruned[0]:
+            if seq == self.pruned[0] and link != self.pruned[1]:
+                self.problems.append(f"the pruned chain did not hold the anchored entry {seq}")
+            return
         if seq > len(self.rows) or (seq and self.rows[seq - 1]["hash"].hex() != link):
             self.problems.append(f"the chain does not hold the anchored entry {seq}")
 

@@ -69,16 +69,22 @@ def run(op: Operation[T], tx: Transaction) -> T:
     return value
 
 
-def baseline(tx: Transaction, chain: str) -> None:
+def baseline(
+    tx: Transaction,
+    chain: str,
+    kind: str = "baseline",
+    facts: Mapping[str, Any] | None = None,
+) -> None:
     """Record the rows of the chain as they are found; earlier changes remain unknown.
 
-    For a store of a version whose chains named no rows; `verify` says since when it can tell.
+    For a store of a version whose chains named no rows, of which `verify` says since when it can
+    tell, and for what is left of a channel that was pruned.
     """
     found = list(rows_of(tx, chain))
     if not found and not tx.count("ledger", {"run_id": chain}):
         return
     tx.touched.update({(table, key_of_row(table, row)): (row, True) for table, row in found})
-    append(tx, chain, "baseline", None, {})
+    append(tx, chain, kind, None, facts or {})
 
 
 def unvouched(tx: Transaction) -> list[str]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.store.backends import backend_of, schemes
 from agent_adapter.store.base import Store
+from agent_adapter.store.retention import Retention, set_policies
 
 _VARIABLE = "AGENT_ADAPTER_STORE"
 _FORMS = "memory://, sqlite:///path/to/state.db (or a plain path)"
@@ -21,12 +24,16 @@ def open_store(
     *,
     clock: Clock = time.time,
     key: bytes | None = None,
+    retention: Mapping[str, Retention] | Retention | None = None,
 ) -> Store:
     """The store of a URL or a path: `memory://`, `sqlite:///relative.db`, `sqlite:////absolute.db`.
 
     Without a URL it is that of the environment variable `AGENT_ADAPTER_STORE`, or else
     `.agent_adapter/state.db` under the working directory. `key` (32 bytes) takes the place of the
     key file beside the database. Other schemes come from plug-ins.
+
+    `retention` sets how long records are kept: one policy for calls and channels without a tenant,
+    or one per tenant. It stays set; hubs of the store and `agent-adapter db prune` carry it out.
 
     Raises:
         StoreError: the place, the reason and the fix.
@@ -38,7 +45,11 @@ def open_store(
     scheme = _scheme(written) or "sqlite"
     backend = backend_of(scheme)
     if backend is not None:
-        return backend(written, clock=clock, key=key)
+        opened = backend(written, clock=clock, key=key)
+        if retention is not None:
+            wanted = {"": retention} if isinstance(retention, Retention) else dict(retention)
+            opened.post(partial(set_policies, wanted=wanted, by="open_store"))
+        return opened
     given = without_password(written)
     if scheme.split("+")[0] in ("postgresql", "postgres"):
         raise StoreError(f"{given}: this version has no PostgreSQL store; use {_FORMS}")

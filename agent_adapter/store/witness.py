@@ -24,6 +24,10 @@ UPKEEP = "upkeep"
 
 SWITCH = "writes-stopped"
 CANCELLED = "cancelled:"
+RETENTION = "retention:"
+HOLD = "hold:"
+"""Begin the names of rows of `meta`: a tenant's policy, and what is kept whatever its age."""
+
 _RUN_SCOPE = "run:"
 LABELS = "labels:"
 CHANNEL = "#channel:"
@@ -76,7 +80,7 @@ def _of_name(tx: Transaction, row: Row) -> str | None:
     name = str(row["name"])
     if name.startswith(CANCELLED):
         return name.removeprefix(CANCELLED)
-    return UPKEEP if name == SWITCH else None
+    return UPKEEP if name == SWITCH or name.startswith((RETENTION, HOLD)) else None
 
 
 def _of_store(tx: Transaction, row: Row) -> str | None:
@@ -226,27 +230,36 @@ def rows_of(tx: Transaction, chain: str) -> Iterator[tuple[str, Row]]:
     """Every row, with its table, that the chain must vouch for."""
     if chain.startswith(CHANNEL):
         yield from _rows_of_channel(tx, chain.removeprefix(CHANNEL))
-        return
-    if chain == NETWORK:
+    elif chain == NETWORK:
         yield from ((table, row) for table in _OF_NETWORK for row in tx.select(table))
         yield from (("audit", row) for row in tx.select("audit", {"channel_id": None}))
-        return
-    if not is_scope(chain):
-        for table in _OF_RUNS:
-            for row in tx.select(table, {"run_id": chain}):
-                yield table, row
-                if table == "approvals":
-                    votes = tx.select("votes", {"approval_id": row["id"]})
-                    yield from (("votes", vote) for vote in votes)
-        cancelled = tx.get("meta", CANCELLED + chain)
-        if cancelled is not None:
-            yield "meta", cancelled
-    yield from (("taints", row) for row in tx.select("taints", {"scope": scope_of(chain)}))
+    else:
+        if not is_scope(chain):
+            yield from _rows_of_run(tx, chain)
+        yield from (("taints", row) for row in tx.select("taints", {"scope": scope_of(chain)}))
     if chain == UPKEEP:
-        switch = tx.get("meta", SWITCH)
-        if switch is not None:
-            yield "meta", switch
+        yield from (("meta", row) for row in tx.select("meta", {"name": SWITCH}))
+        for prefix in (RETENTION, HOLD):
+            yield from (("meta", row) for row in meta_rows(tx, prefix))
         yield from (("tokens", row) for row in tx.select("tokens"))
+
+
+def _rows_of_run(tx: Transaction, run_id: str) -> Iterator[tuple[str, Row]]:
+    for table in _OF_RUNS:
+        for row in tx.select(table, {"run_id": run_id}):
+            yield table, row
+            if table == "approvals":
+                votes = tx.select("votes", {"approval_id": row["id"]})
+                yield from (("votes", vote) for vote in votes)
+    cancelled = tx.get("meta", CANCELLED + run_id)
+    if cancelled is not None:
+        yield "meta", cancelled
+
+
+def meta_rows(tx: Transaction, prefix: str) -> list[Row]:
+    """Rows of `meta` whose name begins so, in the order of their names."""
+    end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    return tx.select("meta", {"name >=": prefix, "name <": end}, order_by="name")
 
 
 def _rows_of_channel(tx: Transaction, channel_id: str) -> Iterator[tuple[str, Row]]:

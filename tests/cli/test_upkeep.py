@@ -93,3 +93,31 @@ def test_an_age_is_a_number_and_a_unit(run: Run, age: str) -> None:
     ran = run("db", "prune", f"--older-than={age}")
     assert ran.code == 2
     assert "is not an age: write 90d, 12w, 36h or 30m" in ran.err
+
+
+def test_a_policy_is_set_shown_and_carried_out(run: Run, held: str) -> None:
+    """Ages are words such as `90d`; a dry run counts; `keep` takes an age back."""
+    assert "everything is kept for ever" in run("db", "retention").out
+    assert "everything is kept for ever" in run("db", "prune").out
+    said = run("db", "retention", "--runs", "90d", "--payloads", "30d", "--json").json
+    assert (said[0]["runs"], said[0]["payloads"]) == (90 * 86_400, 30 * 86_400)
+    assert (said[0]["tenant"], said[0]["channels"]) == ("", None)
+    counted = run("db", "prune", "--dry-run", "--json").json
+    assert (counted[0]["runs"], counted[0]["deleted"]) == (0, False)
+    assert run("db", "retention", "--payloads", "keep", "--json").json[0]["payloads"] is None
+    bad = run("db", "retention", "--runs", "a while")
+    assert (bad.code, "--runs 'a while' is not an age: write 90d" in bad.err) == (2, True)
+    assert run("ledger", "verify").code == 0
+
+
+def test_a_hold_is_made_listed_and_released(run: Run, held: str) -> None:
+    """With who said so, and why."""
+    assert run("db", "holds").out == "nothing is held\n"
+    made = run("db", "hold", "tenant", "acme", "--reason", "case 17", "--reviewer", "kim")
+    assert made.out == "tenant acme is held\n"
+    (found,) = run("db", "holds", "--json").json
+    assert (found["name"], found["by"], found["reason"]) == ("acme", "cli:kim", "case 17")
+    assert run("db", "release", "tenant", "acme").out == "tenant acme is released\n"
+    assert run("db", "release", "tenant", "acme").code == 1
+    bad = run("db", "hold", "planet", "earth")
+    assert (bad.code, "run, conversation or tenant" in bad.err) == (2, True)

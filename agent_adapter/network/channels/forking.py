@@ -104,6 +104,12 @@ def writes_after(tx: Transaction, channel_id: str, at: str) -> list[dict[str, An
 def replay(tx: Transaction, context: HubContext, channel_id: str) -> ReplayReport:
     """Fold the channel's log again and compare the result with the stored state."""
     row = channel_row(tx, channel_id)
+    if row["summary"] is not None:
+        raise NotFoundError(
+            f"the transcript of channel {channel_id} was removed on"
+            f" {iso(json.loads(row['summary'])['at'])}; its summary and the digest of its log are"
+            " left"
+        )
     snapshot = load_snapshot(tx, row, context.adapters)
     adapter, state = snapshot.adapter, snapshot.adapter.initial_state(snapshot.metadata)
     seq = spoken = 0

@@ -60,7 +60,10 @@ def load_snapshot(
         return cached
     metadata = _metadata(tx, row)
     adapter = adapters.get(row["type"], row["version"])
-    state = adapter.state_from_dict(metadata, json.loads(row["folded"]))
+    if row["summary"] is None:
+        state = adapter.state_from_dict(metadata, json.loads(row["folded"]))
+    else:  # its transcript was removed
+        state = adapter.initial_state(metadata)
     names = metadata.names()
     deadlines = deadlines_of(metadata)
     return ChannelSnapshot(

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from agent_adapter.core.errors import ToolError
+from agent_adapter.exec import retention
 from agent_adapter.exec.executor import Executor
 from agent_adapter.network.channels import expectations, lifecycle
 from agent_adapter.network.channels.integrity import ChannelAltered
@@ -25,6 +26,7 @@ from agent_adapter.store.base import Row, Transaction
 
 _POLL_SECONDS = 0.2
 _RENEW_SECONDS = 5.0
+_RETENTION_SECONDS = 3600.0
 _log = logging.getLogger("agent_adapter.network")
 
 
@@ -59,6 +61,7 @@ class Scheduler:
         self._repeat("ttl", ttl_sweep_interval, self.expire_due)
         self._repeat("expectations", expectation_sweep_interval, self.run_expectations)
         self._repeat("poll", _POLL_SECONDS, self.poll)
+        self._repeat("retention", _RETENTION_SECONDS, self.apply_retention)
 
     async def close(self) -> None:
         """Cancel the sweepers and wait for them."""
@@ -99,6 +102,10 @@ class Scheduler:
             await self._turns.reclaim(turn_id)
         await self._turns.run_due()
         await self.run_commands()
+
+    async def apply_retention(self) -> None:
+        """Delete what is older than its tenant's policy, in small steps."""
+        await retention.apply(self._service.store, by="hub")
 
     async def run_commands(self) -> None:
         """Run the commands that other processes have queued in the store."""

@@ -72,6 +72,9 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     # Before journal_mode, which takes a lock. Transactions have a retry of their own: SQLite's
     # waits longer and longer, and starves some of many writers.
     connection.execute("PRAGMA busy_timeout = 5000")
+    if mode == "rwc":
+        # Before journal_mode, which begins the file: it can give pages back one by one.
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     if mode != "ro":
         _set(connection, path, "journal_mode", "WAL", "wal")
         connection.execute("PRAGMA busy_timeout = 0")

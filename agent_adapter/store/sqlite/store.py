@@ -38,6 +38,7 @@ from agent_adapter.store.sqlite.keyfile import (
 )
 from agent_adapter.store.sqlite.owners import Owner, opening_lock
 from agent_adapter.store.sqlite.readers import Readers
+from agent_adapter.store.sqlite.space import give_back
 from agent_adapter.store.sqlite.writer import Writer, begin_immediate
 
 T = TypeVar("T")
@@ -107,6 +108,14 @@ class SqliteStore:
             except sqlite3.DatabaseError as error:
                 return [str(error)]
         return [str(row[0]) for row in found if row[0] != "ok"]
+
+    def give_back(self, pages: int) -> int:
+        """Give up to so many free pages of the file back to the disk; how many bytes.
+
+        0 where none is left, another process writes just now, or a file of an older version was
+        not compacted yet (`agent-adapter db upgrade`).
+        """
+        return give_back(self.path, pages)
 
     async def flush(self) -> None:
         """Return when everything posted so far is on the disk."""
