@@ -367,3 +367,71 @@ async def test_langgraph_runs_no_call_that_was_cut_off(told: dict[str, str], gat
     assert shop.ran == []
     assert "tool-args-incomplete" in str(answers(output)["c1"].content)
     assert port.requests == []
+
+
+@pytest.mark.parametrize("said", ["length", "max_tokens", "SAFETY", "incomplete"])
+@pytest.mark.parametrize("text", ['{"order": "A1", "amount": 5}', '{"order": "A1", "am', ""])
+@pytest.mark.parametrize("gated", [False, True])
+async def test_ag2_runs_no_call_that_was_cut_off(said: str, text: str, gated: bool) -> None:
+    """S1, S2: AG2 says why a response ended, beside its calls; nobody is asked about them."""
+    pytest.importorskip("ag2")
+    from ag2.events import ModelResponse, ToolCallsEvent
+
+    from agent_adapter.integrations.ag2 import ag2_tools
+
+    from ._ag2_agent import ask, call_event, error_of, results
+
+    port = asking(YES)
+    shop = Shop(approval=port)
+    made = ToolCallsEvent([call_event("refund", text)])
+    cut_off = ModelResponse(tool_calls=made, finish_reason=said)
+    whole = ModelResponse(
+        tool_calls=ToolCallsEvent(
+            [call_event("refund", {"order": "A2", "amount": 1}, call_id="call_2")]
+        ),
+        finish_reason="tool_calls",
+    )
+    approval = port if gated else None
+    tools = ag2_tools(shop.registry, executor=shop.executor, approval=approval)
+    answered = await results(await ask(tools, cut_off, whole))
+    assert error_of(answered["call_1"])["kind"] == "tool-args-incomplete"
+    assert said in error_of(answered["call_1"])["message"]
+    assert [arguments["order"] for _, arguments in shop.ran] == ["A2"]
+    assert [request.arguments["order"] for request in port.requests] == ["A2"]
+
+
+_CUT = ['{"order": "A1", "am', '{"order": "A1", "amount": 5', "{"]
+
+
+@pytest.mark.parametrize("text", [*_CUT, '"A1'])
+async def test_agno_gives_no_tool_arguments_that_lost_their_end(text: str) -> None:
+    """S1, S2: Agno hides why a response ended; what is no JSON any more reaches no tool."""
+    pytest.importorskip("agno")
+    from agent_adapter.integrations.agno import agno_functions
+
+    from ._agno_agent import agent_of, shown
+
+    shop = Shop(approval=asking(YES))
+    agent = agent_of(
+        agno_functions(shop.registry, executor=shop.executor), [("c1", "look_up", text)]
+    )
+    await agent.arun("go")
+    assert shop.ran == []
+    assert shown(agent)
+
+
+@pytest.mark.parametrize("text", [*_CUT, ""])
+async def test_autogen_gives_no_tool_arguments_that_lost_their_end(text: str) -> None:
+    """S1, S2: AutoGen hides why a response ended; what is no JSON any more reaches no tool."""
+    pytest.importorskip("autogen_agentchat")
+    from autogen_agentchat.agents import AssistantAgent
+
+    from agent_adapter.integrations.autogen import autogen_tools
+
+    from ._autogen_agent import ScriptedModel
+
+    shop = Shop(approval=asking(YES))
+    tools = autogen_tools(shop.registry, executor=shop.executor)
+    agent = AssistantAgent("a", ScriptedModel([("c1", "look_up", text)]), tools=tools)
+    await agent.run(task="go")
+    assert shop.ran == []

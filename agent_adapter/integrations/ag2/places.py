@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from agent_adapter.core.identity import Identity
 from agent_adapter.exec.ids import new_id
+from agent_adapter.integrations.wires.finish import cut_off
 
 if TYPE_CHECKING:
     from ag2.annotations import Context
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _PLACE = "_agent_adapter_place"
 _CALL_ID = "_agent_adapter_call_id"
+_CUT_OFF = "_agent_adapter_cut_off"
 
 # AG2 opens one exit stack for each ask and hands it to every tool.
 _ASKS: WeakKeyDictionary[ExitStack[Any] | AsyncExitStack[Any], str] = WeakKeyDictionary()
@@ -28,7 +30,7 @@ def enter_ask(stack: ExitStack[Any] | AsyncExitStack[Any], context: Context) -> 
     """Number the calls that are sent on the stream until `stack` closes; once for all tools."""
     if stack in _ASKS:
         return
-    from ag2.events import ToolCallEvent
+    from ag2.events import ModelResponse, ToolCallEvent
 
     stream = str(context.stream.id)
     run = _ASKS[stack] = f"{stream}:{new_id('ask')}"
@@ -40,6 +42,13 @@ def enter_ask(stack: ExitStack[Any] | AsyncExitStack[Any], context: Context) -> 
         # An event that is sent again, in this ask or a later one, is the call that it was.
         vars(event).setdefault(_PLACE, (stream, run, sent))
 
+    async def mark(response: Any) -> None:
+        why = cut_off(response.finish_reason)
+        if why is not None:
+            for call in response.tool_calls.calls:
+                vars(call)[_CUT_OFF] = why
+
+    stack.enter_context(context.stream.where(ModelResponse).sub_scope(mark))
     # AG2 serves subscribers in the order in which they came: this one before the tools.
     stack.enter_context(context.stream.where(ToolCallEvent).sub_scope(stamp))
 
@@ -50,6 +59,12 @@ def identity_of(event: ToolCallEvent, stream_id: str) -> Identity:
     if place is None or place[0] != stream_id:
         return Identity(run=stream_id, conversation=stream_id)
     return Identity(run=place[1], conversation=stream_id, position=(place[2],))
+
+
+def why_cut_off(event: ToolCallEvent) -> str | None:
+    """Why the response that made the call was ended early, in the provider's word."""
+    why: str | None = vars(event).get(_CUT_OFF)
+    return why
 
 
 def call_id_of(event: ToolCallEvent) -> str:

@@ -13,6 +13,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.gate import Grant
 from agent_adapter.exec.ids import new_id
 from agent_adapter.exec.scope import RunScope, current_scope
+from agent_adapter.integrations.wires.finish import cut_off as word_for_cut_off
 
 
 @dataclass(slots=True)
@@ -100,16 +101,6 @@ def native_of(
     )
 
 
-# The providers' words for an answer that they ended before the model did.
-_CUT_OFF = frozenset(
-    {
-        *("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"),
-        *("content_filter", "refusal", "safety", "recitation", "blocklist", "prohibited_content"),
-        *("malformed_function_call", "incomplete"),
-    }
-)
-
-
 def _cut_off(call_id: str | None, messages: Sequence[Any]) -> str | None:
     """Why the message of a call ended early, `None` where it is whole.
 
@@ -121,7 +112,7 @@ def _cut_off(call_id: str | None, messages: Sequence[Any]) -> str | None:
         if calls and any(call["id"] == call_id for call in calls):
             told = message.response_metadata
             words = (told.get(key) for key in ("finish_reason", "stop_reason", "status"))
-            return next((w for w in words if isinstance(w, str) and w.lower() in _CUT_OFF), None)
+            return next(filter(None, map(word_for_cut_off, words)), None)
     return None
 
 

@@ -66,6 +66,25 @@ def stopped(words: Mapping[str, FinishReason], said: Any) -> Stopped:
     return Stopped(reason=words.get(text.lower(), "unknown"), said=text)
 
 
+# The words, of whatever provider, for an answer that was ended before the model did.
+_CUT_OFF = frozenset(
+    {
+        *("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"),
+        *("model_length", "max_len", "max_prompt", "max_context", "guardrail_intervened"),
+        *("content_filter", "refusal", "safety", "recitation", "blocklist", "prohibited_content"),
+        *("spii", "malformed_function_call", "incomplete"),
+    }
+)
+
+
+def cut_off(said: Any) -> str | None:
+    """`said`, where it is some provider's word for an answer that lacks its end.
+
+    For frameworks that hand the provider's word on without saying which provider it was.
+    """
+    return said if isinstance(said, str) and said.lower() in _CUT_OFF else None
+
+
 def is_object(text: str) -> bool:
     """Whether `text` is one whole JSON object."""
     try:
