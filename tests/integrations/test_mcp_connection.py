@@ -92,7 +92,7 @@ async def test_s11_a_write_to_a_server_that_is_down_was_not_sent(mode: str, last
     async with served(bank.app()) as url:
         connection = MCPConnection(url, name="bank", mode=mode)
         if not lasting:
-            connection = MCPConnection.for_each_use(url, name="bank", mode=mode)
+            connection = MCPConnection(url, name="bank", mode=mode, lasting=False)
         (spec,) = await import_tools(connection)
         async with run.run_scope("r"):
             assert await _pay(run, spec) == "paid"

@@ -9,9 +9,10 @@ from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.base import IntegrationBase
 from agent_adapter.integrations.mcp.calls import context_of
-from agent_adapter.integrations.mcp.connection import MCPConnection, ToolProgress
+from agent_adapter.integrations.mcp.connection import MCPConnection
 from agent_adapter.integrations.mcp.elicitation import ElicitationQuestion
 from agent_adapter.integrations.mcp.export import check_mcp, mcp_server, mcp_tool, mcp_tools
+from agent_adapter.integrations.mcp.flights import ToolProgress
 from agent_adapter.integrations.mcp.imports import import_tools, imported, look_at
 from agent_adapter.integrations.mcp.pins import ToolPins
 from agent_adapter.integrations.mcp.serving import (

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from agent_adapter.core.context import ToolContext
@@ -15,6 +14,7 @@ from agent_adapter.exec.approval.request import visible
 from agent_adapter.integrations.mcp.elicitation import Ask, Questions
 from agent_adapter.integrations.mcp.export import check_mcp
 from agent_adapter.integrations.mcp.flights import Flight, current
+from agent_adapter.integrations.mcp.keeper import ClientKeeper
 from agent_adapter.integrations.mcp.listing import definitions_of, names_of
 from agent_adapter.integrations.mcp.live import LiveClient, given_client, is_lost, root_of
 from agent_adapter.integrations.mcp.pins import Definition
@@ -30,28 +30,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("agent_adapter.integrations.mcp")
 
+_ASK_ELSEWHERE = (
+    "ask= needs a client that is made here; give Client(…, elicitation_callback=) to your own, or "
+    "pass the server's URL or parameters instead of a client"
+)
+
 Check = Callable[[list[Definition]], None]
 """Looks at what the server says of its tools now; what it raises stops the call unsent."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolProgress:
-    """How far a server's tool has come; emitted to the executor's subscribers."""
-
-    server: str
-    tool: str
-    progress: float
-    total: float | None = None
-    message: str | None = None
-
-
-@dataclass(slots=True, eq=False)
-class _Here:
-    """What a connection has in one event loop."""
-
-    loop: asyncio.AbstractEventLoop
-    lock: asyncio.Lock
-    live: LiveClient | None = None
 
 
 class MCPConnection:
@@ -61,7 +46,8 @@ class MCPConnection:
     that makes an `mcp.Client`, or a connected `mcp.Client`, which stays yours: it is used as it is.
     The connection is made at the first use and again when it or its session is lost, in a task of
     its own, so that no error comes out in a group and any task may close it. Calls may come from
-    several tasks. `aclose`, or the end of `async with`, ends it and the subprocess.
+    several tasks. `aclose`, or the end of `async with`, ends it and the subprocess; without
+    `lasting` each use does that connects, and there is nothing to close.
 
     `ask` answers the server's questions to the user, each bound to the call it was asked in; in a
     write that a person has approved it is asked only with `ask_during_approved`. `headers` are sent
@@ -73,12 +59,7 @@ class MCPConnection:
 
     def __init__(
         self,
-        server: Client
-        | StdioServerParameters
-        | Server[Any]
-        | MCPServer
-        | str
-        | Callable[[], Client],
+        server: Source,
         *,
         name: str,
         ask: Ask | None = None,
@@ -86,6 +67,7 @@ class MCPConnection:
         headers: Mapping[str, str] | None = None,
         timeout: float = 30.0,
         mode: str = "auto",
+        lasting: bool = True,
     ) -> None:
         check_mcp()
         from mcp import Client
@@ -93,10 +75,7 @@ class MCPConnection:
         if not name:
             raise IntegrationError("an MCP connection needs a name for the server: name='files'")
         if ask is not None and (isinstance(server, Client) or _is_factory(server)):
-            raise TypeError(
-                "ask= needs a client that is made here; give Client(…, elicitation_callback=) to "
-                "your own, or pass the server's URL or parameters instead of a client"
-            )
+            raise TypeError(_ASK_ELSEWHERE)
         if headers and not isinstance(server, str):
             raise TypeError(f"headers= need a URL; {target_of(server)} has no HTTP requests")
         self.name = name
@@ -111,41 +90,27 @@ class MCPConnection:
             if ask is not None
             else None
         )
-        self._lasting = True
-        self._closed = False
-        self._here: _Here | None = None
-        self._lives: set[LiveClient] = set()
         self._listeners: list[Check] = []
         self._seen: list[Definition] | None = None
-        self._given = given_client(server) if isinstance(server, Client) else None
-
-    @classmethod
-    def for_each_use(cls, server: Any, **options: Any) -> MCPConnection:
-        """A connection that is closed whenever nobody uses it: nothing is left to close."""
-        made = cls(server, **options)
-        made._lasting = False
-        return made
+        self._lasting = lasting
+        given = given_client(server) if isinstance(server, Client) else None
+        self._keeper = ClientKeeper(name, self._connect, given=given, lasting=lasting)
 
     @property
     def connected(self) -> bool:
         """Whether there is a live connection now; a use makes one."""
-        live = self._given or (self._here.live if self._here is not None else None)
-        return live is not None and live.usable
+        return self._keeper.connected
 
     async def open(self) -> None:
         """Connect now, to learn of an error early; a connection that is there is kept."""
-        await self._leave(await self._enter())
+        await self._keeper.leave(await self._keeper.enter())
 
     async def aclose(self) -> None:
         """End the connection and its subprocess; a second call does nothing.
 
         Calls under way end as lost. A client that was given to it stays open.
         """
-        self._closed = True
-        self._here = None
-        lives, self._lives = self._lives, set()
-        for live in lives:
-            await live.close()
+        await self._keeper.aclose()
 
     async def __aenter__(self) -> MCPConnection:
         await self.open()
@@ -192,7 +157,7 @@ class MCPConnection:
         token = current.set(flight)
         try:
             result: CallToolResult = await live.client.call_tool(
-                flight.tool, dict(flight.arguments), progress_callback=self._forward(flight)
+                flight.tool, dict(flight.arguments), progress_callback=flight.progress_of(self.name)
             )
         except Exception as exc:
             failed = self._failed(live, flight, exc)
@@ -209,7 +174,7 @@ class MCPConnection:
         if not flight.sent:
             return self._problem("be reached", live, exc)
         if is_lost(exc) or not live.usable:
-            self._retire(live)
+            self._keeper.retire(live)
             return ToolFailed(
                 f"the connection to {self.name} was lost after the call was sent: "
                 f"{live.reason(exc)}"
@@ -219,38 +184,22 @@ class MCPConnection:
             return ToolFailed(f"{self.name} answered the call with an error: {said}")
         return exc
 
-    def _forward(self, flight: Flight) -> Any:
-        async def heard(progress: float, total: float | None, message: str | None) -> None:
-            if flight.ctx is not None:
-                text = visible(message) if message is not None else None
-                flight.ctx.emit(
-                    ToolProgress(
-                        server=self.name,
-                        tool=flight.tool,
-                        progress=progress,
-                        total=total,
-                        message=text,
-                    )
-                )
-
-        return heard
-
     @asynccontextmanager
     async def _listed(self) -> AsyncIterator[tuple[LiveClient, list[Definition]]]:
         """A live connection with its tools; one that turns out to be lost is made anew, once."""
-        live = await self._enter()
+        live = await self._keeper.enter()
         try:
             found = await self._definitions_or_lost(live)
             if found is not None:
                 yield live, found
                 return
         finally:
-            await self._leave(live)
-        live = await self._enter()
+            await self._keeper.leave(live)
+        live = await self._keeper.enter()
         try:
             yield live, await self._definitions(live)
         finally:
-            await self._leave(live)
+            await self._keeper.leave(live)
 
     async def _definitions_or_lost(self, live: LiveClient) -> list[Definition] | None:
         """What the server lists; `None` over a connection that was good once and is lost now."""
@@ -261,7 +210,7 @@ class MCPConnection:
             cause = exc.__cause__
             if not was_good or not isinstance(cause, Exception) or not live.is_lost(cause):
                 raise
-            self._retire(live)
+            self._keeper.retire(live)
             return None
 
     async def _definitions(self, live: LiveClient) -> list[Definition]:
@@ -269,7 +218,7 @@ class MCPConnection:
             async with asyncio.timeout(self._timeout):
                 found = await definitions_of(live.client)
         except TimeoutError as exc:
-            self._retire(live)
+            self._keeper.retire(live)
             late = IntegrationError(f"no answer within {self._timeout:g} s")
             raise self._problem("list its tools", live, late) from exc
         except Exception as exc:
@@ -278,53 +227,6 @@ class MCPConnection:
         if self._seen is None:
             self._seen = found
         return found
-
-    async def _enter(self) -> LiveClient:
-        """The live connection, for one use."""
-        if self._closed:
-            raise IntegrationError(f"the connection to {self.name} was closed; make a new one")
-        if self._given is not None:
-            return self._given
-        here = self._of_this_loop()
-        async with here.lock:
-            before = here.live
-            if before is not None and not before.usable:
-                self._retire(before)
-                if before.users == 0:
-                    await self._end(before)
-                before = None
-            live = here.live = before or await self._connect()
-            live.users += 1
-            return live
-
-    async def _leave(self, live: LiveClient) -> None:
-        """End one use; one that is retired, or not to last, ends with its last user."""
-        if live is self._given:
-            return
-        live.users -= 1
-        if live.users == 0 and (live.retired or not self._lasting):
-            self._retire(live)
-            await self._end(live)
-
-    async def _end(self, live: LiveClient) -> None:
-        self._lives.discard(live)
-        await live.close()
-
-    def _retire(self, live: LiveClient) -> None:
-        """Let nobody else use it: its users end as they do."""
-        live.retired = live is not self._given
-        if self._here is not None and self._here.live is live:
-            self._here.live = None
-
-    def _of_this_loop(self) -> _Here:
-        """What belongs to the running loop: a connection cannot be used from another."""
-        loop = asyncio.get_running_loop()
-        if self._here is None or self._here.loop is not loop:
-            if self._here is not None and self._here.live is not None:
-                self._here.live.abandon()
-                self._lives.discard(self._here.live)
-            self._here = _Here(loop, asyncio.Lock())
-        return self._here
 
     async def _connect(self) -> LiveClient:
         watch = Watch()
@@ -343,13 +245,9 @@ class MCPConnection:
                 message_handler=live.heard,
             )
             live.by_turns = questions is not None and hasattr(self._server, "command")
-        self._lives.add(live)
         try:
             await live.open(self._timeout)
-        except BaseException as exc:
-            self._lives.discard(live)
-            if not isinstance(exc, Exception):
-                raise
+        except Exception as exc:
             raise self._problem("be reached", live, exc) from root_of(exc)
         return live
 

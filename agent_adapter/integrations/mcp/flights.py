@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent_adapter.core.context import ToolContext
+from agent_adapter.exec.approval.request import visible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProgress:
+    """How far a server's tool has come; emitted to the executor's subscribers."""
+
+    server: str
+    tool: str
+    progress: float
+    total: float | None = None
+    message: str | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +49,19 @@ class Flight:
         if call is None or call.spec.effects == "read":
             return False
         return call.decision is not None or call.approval is not None
+
+    def progress_of(self, server: str) -> Callable[..., Awaitable[None]]:
+        """Emits the server's word of how far it has come."""
+
+        async def heard(progress: float, total: float | None, message: str | None) -> None:
+            text = visible(message) if message is not None else None
+            far = ToolProgress(
+                server=server, tool=self.tool, progress=progress, total=total, message=text
+            )
+            if self.ctx is not None:
+                self.ctx.emit(far)
+
+        return heard
 
 
 current: ContextVar[Flight | None] = ContextVar("agent_adapter_mcp_flight", default=None)

@@ -107,7 +107,7 @@ def _connection(server: Any, name: str, ask: Ask | None) -> MCPConnection:
     if not isinstance(server, MCPConnection):
         if not name:
             raise IntegrationError("import_tools needs a name for the server: name='files'")
-        return MCPConnection.for_each_use(server, name=name, ask=ask)
+        return MCPConnection(server, name=name, ask=ask, lasting=False)
     if ask is not None:
         raise TypeError("ask= is MCPConnection's to have: MCPConnection(…, ask=…)")
     if name and name != server.name:
@@ -180,7 +180,7 @@ async def look_at(server: Any, *, name: str = "server") -> list[Definition]:
 
     Raises `IntegrationError` with the server and the cause where it cannot be reached.
     """
-    return await MCPConnection.for_each_use(server, name=name).tools()
+    return await MCPConnection(server, name=name, lasting=False).tools()
 
 
 def imported(client: Client, tool: Tool, called: str | None, policy: Mapping[str, Any]) -> ToolSpec:
