@@ -46,12 +46,22 @@ def check_registry(
     }
     findings: list[ToolFinding] = []
     for spec in registry:
+        findings += _gate(spec)
         findings += _schema(spec)
         findings += _targets(spec, set(integrations))
         findings += _round_trip(spec)
         findings += _exports(spec, usable)
         findings += _losses(spec, usable)
     return findings
+
+
+def _gate(spec: ToolSpec) -> Iterator[ToolFinding]:
+    from agent_adapter.core.second_names import gated_names
+
+    gated = sorted(gated_names(spec.fn)) if spec.confirm is False else []
+    if gated:
+        problem = f"it never asks, and the same function asks as {', '.join(gated)}"
+        yield _note(spec, problem, "leave out confirm=False, and it asks like the other")
 
 
 def _schema(spec: ToolSpec) -> Iterator[ToolFinding]:

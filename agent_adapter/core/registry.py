@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import difflib
+import inspect
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, overload
 
 from agent_adapter.core.errors import ToolDefinitionError, ToolNotFound
 from agent_adapter.core.names import folded_name
-from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
+from agent_adapter.core.second_names import SPEC_ATTRIBUTE, attach, strictness
+from agent_adapter.core.tool import ToolSpec
 
 _LONGEST = 80
 """The most characters of an unknown name that are compared and quoted."""
+
+log = logging.getLogger(__name__)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ToolRegistry:
-    """Tools by name, in order; names that differ only in case, `-` and `_` count as one."""
+    """Tools by name, in order; names that differ only in case, `-` and `_` count as one.
+
+    A function that is defined again, at the same place under the same name (a cell of a notebook
+    that is run twice, a reload), replaces the former with one warning; the stricter gate stays.
+    """
 
     def __init__(self) -> None:
         self._specs: dict[str, ToolSpec] = {}
         self._folded: dict[str, str] = {}
         self._frozen = False
+        self._warned: set[str] = set()
 
     @overload
     def tool(self, fn: F, /) -> F: ...
@@ -32,17 +42,11 @@ class ToolRegistry:
 
     def tool(self, fn: Any = None, /, **policy: Any) -> Any:
         """Registers a function, which is unchanged; `policy` are `ToolSpec`'s fields."""
-        return _decorate(self.add, fn, policy)
+        return _decorate(self, fn, policy)
 
     def add(self, tool: ToolSpec | Callable[..., Any]) -> ToolSpec:
         """Registers a spec, a decorated function, or a plain function; returns the spec."""
-        spec = _as_spec(tool)
-        self._refuse_frozen(spec.name)
-        other = self._folded.get(folded_name(spec.name))
-        if other is not None and self._specs[other] is not spec:
-            raise ToolDefinitionError(_clash(spec.name, other))
-        self._put(spec)
-        return spec
+        return self._register(_as_spec(tool), defined=not isinstance(tool, ToolSpec))
 
     def get(self, name: str) -> ToolSpec:
         """The tool of that name, else `ToolNotFound` with near matches."""
@@ -91,6 +95,30 @@ class ToolRegistry:
     def __repr__(self) -> str:
         return f"ToolRegistry({', '.join(self._specs)})"
 
+    def _register(self, spec: ToolSpec, *, defined: bool) -> ToolSpec:
+        """Put the spec; a function that is `defined` again takes the place of the former."""
+        self._refuse_frozen(spec.name)
+        other = self._specs.get(self._folded.get(folded_name(spec.name), ""))
+        if other is None or other is spec:
+            self._put(spec)
+            return spec
+        if not (defined and _is_again(spec, other)):
+            raise ToolDefinitionError(_clash(spec.name, other.name))
+        return self._replace(other, spec)
+
+    def _replace(self, other: ToolSpec, spec: ToolSpec) -> ToolSpec:
+        """Put `spec` in the place of `other`, with the stricter of both gates."""
+        gate = ""
+        if strictness(spec.confirm) < strictness(other.confirm):
+            spec, gate = spec.replace(confirm=other.confirm), f"; confirm={other.confirm!r} stays"
+        if other.name != spec.name:
+            del self._specs[other.name]
+        self._put(spec)
+        if spec.fn is not other.fn and spec.name not in self._warned:
+            self._warned.add(spec.name)
+            log.warning("the tool %r was defined again and replaces the former%s", spec.name, gate)
+        return spec
+
     def _put(self, spec: ToolSpec) -> None:
         self._specs[spec.name] = spec
         self._folded[folded_name(spec.name)] = spec.name
@@ -102,22 +130,7 @@ class ToolRegistry:
             )
 
 
-class _DefaultRegistry(ToolRegistry):
-    """The registry behind `@tool`: defining the same function again replaces it."""
-
-    def add(self, tool: ToolSpec | Callable[..., Any]) -> ToolSpec:
-        spec = _as_spec(tool)
-        other = self._specs.get(self._folded.get(folded_name(spec.name), ""))
-        if other is not None and _place(other) == _place(spec):
-            self._refuse_frozen(spec.name)
-            if other.name != spec.name:
-                del self._specs[other.name]
-            self._put(spec)
-            return spec
-        return super().add(spec)
-
-
-_DEFAULT = _DefaultRegistry()
+_DEFAULT = ToolRegistry()
 
 
 def default_registry() -> ToolRegistry:
@@ -139,38 +152,38 @@ def tool(fn: Any = None, /, **policy: Any) -> Any:
     `policy` are `ToolSpec`'s fields: `@tool(confirm=True, effects="write", timeout=10)`. The same
     function defined again (a reload, a notebook cell) replaces the earlier one.
     """
-    return _decorate(_DEFAULT.add, fn, policy)
+    return _decorate(_DEFAULT, fn, policy)
 
 
-def _decorate(add: Callable[[ToolSpec], ToolSpec], fn: Any, policy: dict[str, Any]) -> Any:
+def _decorate(registry: ToolRegistry, fn: Any, policy: dict[str, Any]) -> Any:
     def register(function: F) -> F:
         spec = ToolSpec.from_function(function, **policy)
-        add(spec)
-        _attach(function, spec)
+        attach(function, registry._register(spec, defined=True))
         return function
 
     return register if fn is None else register(fn)
-
-
-def _attach(function: Any, spec: ToolSpec) -> None:
-    try:
-        setattr(function, SPEC_ATTRIBUTE, spec)
-    except AttributeError:
-        return  # a bound method or a slotted object carries no attributes; the registry has it
 
 
 def _as_spec(tool: Any) -> ToolSpec:
     if isinstance(tool, ToolSpec):
         return tool
     spec = getattr(tool, SPEC_ATTRIBUTE, None)
-    return spec if isinstance(spec, ToolSpec) else ToolSpec.from_function(tool)
+    # A wrapper made by `functools.wraps` carries the spec of what it wraps.
+    if isinstance(spec, ToolSpec) and (spec.fn is tool or not inspect.isfunction(tool)):
+        return spec
+    return ToolSpec.from_function(tool)
+
+
+def _is_again(spec: ToolSpec, other: ToolSpec) -> bool:
+    """Whether `spec` is the function of `other` defined again: a cell run twice, a reload."""
+    own = spec.parameters is not None and other.parameters is not None
+    return own and _place(spec) == _place(other)
 
 
 def _place(spec: ToolSpec) -> tuple[str, str]:
-    return (
-        str(getattr(spec.fn, "__module__", "")),
-        str(getattr(spec.fn, "__qualname__", id(spec.fn))),
-    )
+    name = str(getattr(spec.fn, "__qualname__", "<lambda>"))
+    where = name if "<lambda>" not in name else f"{name} {id(spec.fn)}"
+    return str(getattr(spec.fn, "__module__", "")), where
 
 
 def _clash(name: str, other: str) -> str:

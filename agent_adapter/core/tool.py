@@ -24,6 +24,7 @@ from agent_adapter.core.schema.dialects import neutral
 from agent_adapter.core.schema.from_function import Collects, collects, read_function, runs_async
 from agent_adapter.core.schema.injection import Injection, register_injection
 from agent_adapter.core.schema.mending import json_text_at, mended
+from agent_adapter.core.second_names import SPEC_ATTRIBUTE, inherited
 from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust
 from agent_adapter.core.validation import ArgumentCheck, ModelCheck, dump
 
@@ -31,9 +32,6 @@ __all__ = ["SPEC_ATTRIBUTE", "Confirm", "Injection", "ToolSpec", "register_injec
 
 Confirm = bool | Literal["tainted"] | Callable[[Any, Any], Any]
 """When a person is asked: always, never, in a tainted run, or if `(args, ctx)` returns true."""
-
-SPEC_ATTRIBUTE = "__agent_adapter_spec__"
-"""The attribute of a decorated function that holds its `ToolSpec`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
@@ -104,9 +102,14 @@ class ToolSpec:
         description: str | None = None,
         **policy: Any,
     ) -> ToolSpec:
-        """The tool made of `fn`; `ToolDefinitionError` names what is invalid."""
+        """The tool made of `fn`; `ToolDefinitionError` names what is invalid.
+
+        Where `fn` is a tool under another name, `confirm`, `effects` and `trust` are as there
+        unless they are given.
+        """
         chosen = checked_name(name if name is not None else _name_of(fn))
         _refuse_unknown(chosen, policy)
+        policy = inherited(fn, policy)
         read = read_function(chosen, fn)
         text = description if description is not None else read.doc.description
         try:
