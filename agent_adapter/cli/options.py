@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import getpass
 import json
 from collections.abc import Awaitable, Callable
@@ -82,11 +83,8 @@ def with_store(url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
     from agent_adapter.store.opening import open_store
 
     async def _run() -> T:
-        store = open_store(url)
-        try:
+        async with contextlib.aclosing(open_store(url)) as store:
             return await work(store)
-        finally:
-            await store.aclose()
 
     return asyncio.run(_run())
 

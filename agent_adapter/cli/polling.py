@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,10 +37,8 @@ def poll(url: str | None, look: Callable[[Store], Awaitable[bool]], seconds: flo
                 return
             await asyncio.sleep(left)
 
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         with_store(url, _work)
-    except KeyboardInterrupt:
-        return
 
 
 def print_json_line(value: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import tempfile
 from pathlib import Path
@@ -57,12 +56,12 @@ def command(
 
 
 def _run(folder: Path, *, kept: bool, serve: bool, as_json: bool) -> int:
-    from agent_adapter.cli.demo.scenario import run_demo
+    from agent_adapter.cli.demo.scenario import Scenario
 
-    code = asyncio.run(run_demo(folder, as_json=as_json))
+    url = f"sqlite:///{(folder / 'state.db').resolve()}"
+    code = with_store(url, lambda store: Scenario(store, as_json).run())
     if code != OK or as_json:
         return code
-    url = f"sqlite:///{(folder / 'state.db').resolve()}"
     if serve:
         _serve(url)
     elif kept:

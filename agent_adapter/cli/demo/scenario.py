@@ -6,7 +6,6 @@ import asyncio
 import shlex
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.cli.demo.conversation import DemoAgent, DemoMessage
@@ -19,29 +18,17 @@ if TYPE_CHECKING:
     from agent_adapter.store.base import Store
 
 
-async def run_demo(folder: Path, *, as_json: bool = False) -> int:
-    """Run the scenario over a SQLite file in `folder`; returns the exit code."""
-    from agent_adapter.store.opening import open_store
+class Scenario:
+    """One run of the demo over a store; `record` is what `--json` prints."""
 
-    url = f"sqlite:///{(folder / 'state.db').resolve()}"
-    store = open_store(url)
-    try:
-        return await _Scenario(store, url, as_json).run()
-    finally:
-        await store.aclose()
-
-
-class _Scenario:
-    """One run; `record` is what `--json` prints."""
-
-    def __init__(self, store: Store, url: str, as_json: bool) -> None:
+    def __init__(self, store: Store, as_json: bool) -> None:
         self._store = store
-        self._url = url
         self._as_json = as_json
         self._out: Console = console()
-        self.record: dict[str, Any] = {"store": url, "agents": []}
+        self.record: dict[str, Any] = {"store": store.url, "agents": []}
 
     async def run(self) -> int:
+        """Run the scenario; returns the exit code."""
         from agent_adapter.cli.demo.ag2_agent import Ag2DemoAgent
         from agent_adapter.cli.demo.agno_agent import AgnoDemoAgent
         from agent_adapter.cli.demo.shop import paid_back, registry
@@ -118,7 +105,7 @@ class _Scenario:
             "agent_adapter.cli",
             *args,
             "--store",
-            self._url,
+            self._store.url,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )

@@ -21,7 +21,6 @@ from agent_adapter.flow.state import WorkflowState
 from agent_adapter.network.adapters.base import (
     AdapterResult,
     BaseChannelAdapter,
-    ExpectedTurn,
     check_message,
     check_participants,
     text_of,
@@ -113,12 +112,6 @@ class WorkflowAdapter(BaseChannelAdapter):
             return AdapterResult()
         reason = close_reason(state, self._graph(state))
         return AdapterResult() if reason is None else AdapterResult(ChannelState.CLOSED, reason)
-
-    def expected_next(self, metadata: ChannelMetadata, state: WorkflowState) -> ExpectedTurn | None:
-        """The speaker that the graph has chosen."""
-        if state.expected_next_speaker is None:
-            return None
-        return ExpectedTurn(state.expected_next_speaker, state.last_envelope_id)
 
     def render_envelope(self, envelope: Envelope) -> str | None:
         """A text, or a packet's body, after a line about its handoff."""
