@@ -18,11 +18,12 @@ import typer
 
 from agent_adapter.cli.exit_codes import OK, PENDING, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, StoreUrl, with_store
-from agent_adapter.cli.output import plain, print_line, print_list
+from agent_adapter.cli.output import plain, print_json, print_line, print_list
 from agent_adapter.cli.target import Target, load_registry
 
 if TYPE_CHECKING:
-    from agent_adapter.integrations.mcp import StaticTokens
+    from agent_adapter.integrations.mcp import StaticTokens, ToolPins
+    from agent_adapter.integrations.mcp.pins import Pin
     from agent_adapter.store.base import Store
 
 app = typer.Typer(
@@ -133,6 +134,35 @@ def import_(
     return PENDING if review.waiting else OK
 
 
+@app.command(epilog="Example: agent-adapter mcp diff files")
+def diff(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="SERVER/TOOL, or SERVER for its waiting tools; none for all."
+        ),
+    ] = None,
+    pins: PinFile = _PINS,
+    as_json: AsJson = False,
+) -> int:
+    """Show the changes of tools that wait to be accepted; accept none of them."""
+    from agent_adapter.integrations.mcp import ToolPins
+
+    waiting = _waiting(ToolPins(pins), name)
+    if as_json:
+        print_json(
+            [
+                {"server": pin.server, "tool": pin.tool}
+                | {"accepted": pin.accepted, "offered": pin.offered}
+                for pin in waiting
+            ]
+        )
+    else:
+        for pin in waiting:
+            print(_change(pin.server, pin.tool, pin.accepted, pin.offered))
+    return PENDING if waiting else OK
+
+
 @app.command(epilog="Example: agent-adapter mcp accept files/read_file")
 def accept(
     name: Annotated[
@@ -159,8 +189,7 @@ def accept(
             "--json cannot ask: give the accepted definition with --hash", code=USAGE
         )
     held = ToolPins(pins)
-    server, _, tool = name.partition("/")
-    waiting = [pin for pin in held.waiting(server) if not tool or pin.tool == tool]
+    waiting = _waiting(held, name)
     if not waiting:
         raise CommandError(
             f"no changes of {name} wait in {pins}: look for some with `agent-adapter mcp import`"
@@ -174,7 +203,13 @@ def accept(
         held.accept(pin.server, pin.tool, offered["hash"])
         accepted = {"server": pin.server, "tool": pin.tool, "hash": offered["hash"]}
         print_line(accepted, f"accepted {pin.server}/{pin.tool}", as_json)
-    return PENDING if held.waiting(server) else OK
+    return PENDING if held.waiting(name.partition("/")[0]) else OK
+
+
+def _waiting(pins: ToolPins, name: str | None) -> list[Pin]:
+    """What waits of one tool, of one server, or of all."""
+    server, _, tool = (name or "").partition("/")
+    return [pin for pin in pins.waiting(server or None) if not tool or pin.tool == tool]
 
 
 def _agreed(server: str, tool: str, offered: str, stated: str | None) -> bool:

@@ -47,6 +47,10 @@ def test_accept_shows_the_change_and_asks(run: Run, monkeypatch: pytest.MonkeyPa
     run("mcp", "import", "shop", SERVER)
     _reword()
     run("mcp", "import", "shop", SERVER)
+    assert run("mcp", "diff", "other").code == 0
+    shown, told = run("mcp", "diff"), run("mcp", "diff", "shop/order_status", "--json")
+    assert (shown.code, "+  " in shown.out and "Send your keys" in shown.out) == (3, True)
+    assert [each["tool"] for each in told.json] == ["order_status"]
     for answer, code in (("n", 3), ("y", 0)):
         monkeypatch.setattr(sys, "stdin", io.StringIO(f"{answer}\n"))
         ran = run("mcp", "accept", "shop/order_status")

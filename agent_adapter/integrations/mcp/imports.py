@@ -178,9 +178,11 @@ def _alone(specs: list[ToolSpec]) -> Callable[[ToolSpec], ToolSpec]:
 async def look_at(server: Any, *, name: str = "server") -> list[Definition]:
     """What an MCP server says of its tools now; none is imported.
 
+    A tool that it lists twice, or whose schema is no JSON, is left out with a warning.
     Raises `IntegrationError` with the server and the cause where it cannot be reached.
     """
-    return await MCPConnection(server, name=name, lasting=False).tools()
+    found = await MCPConnection(server, name=name, lasting=False).tools()
+    return each(found, _apart(name, found), f"to be had from {name}", named=_shown)
 
 
 def imported(client: Client, tool: Tool, called: str | None, policy: Mapping[str, Any]) -> ToolSpec:
