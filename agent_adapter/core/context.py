@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -128,6 +129,20 @@ class ToolContext:
     def send_events_to(self, sink: Callable[[Any, ToolContext], None]) -> None:
         """Pass emitted events to `sink`; the executor sets it if there are subscribers."""
         self._sink = sink
+
+    async def step(self, name: str, fn: Callable[..., Any], /, *args: Any) -> Any:
+        """What `fn(*args)` gives, as a call of its own inside this one: at most once.
+
+        A tool that is entered again gets the recorded value. `fn` is sync (it runs in a worker
+        thread) or async; `args` and the value are JSON values. Raises what a tool's call raises:
+        `ToolFailed` for an exception of `fn`, which is its `__cause__`, and `ToolInDoubt` where it
+        was begun before and its outcome is unknown.
+        """
+        runtime = getattr(self.call_ref, "runtime", None)
+        if runtime is not None:
+            return await runtime.step(self.call_ref, name, fn, args)
+        value = fn(*args)  # no executor: nothing is recorded
+        return await value if inspect.isawaitable(value) else value
 
     def emit(self, event: Any) -> None:
         """Pass `event` to the executor's subscribers; dropped if there are none."""

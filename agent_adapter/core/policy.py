@@ -172,4 +172,5 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "once_key": _once_key,
     "cache_key": _cache_key,
     "json_text": _flag,
+    "workflow": _flag,
 }

@@ -43,6 +43,8 @@ class ToolSpec:
     integration. `injected` are the parameters no model can supply, `secrets` those that are masked.
     `plain` is true if the arguments have only JSON types, so that their digest is stable.
     `cache_key` is what a cached result depends on besides the arguments: `(args, ctx) -> str`.
+    `workflow` says that all it does is in the calls and steps that it makes: it may be entered
+    again from its start, where those that ended give their recorded outcomes.
     `json_text` accepts the JSON text of an object or array where one belongs.
     `collects` names the kind of a generator function, whose result is the list of its items.
     """
@@ -65,6 +67,7 @@ class ToolSpec:
     once_key: Callable[[Any], str] | None = None
     cache_key: Callable[[Any, Any], str] | None = None
     json_text: bool = False
+    workflow: bool = False
     is_async: bool = field(default=False, repr=False)
     collects: Collects | None = field(default=None, repr=False)
     injected: tuple[Injection, ...] = field(default=(), repr=False)

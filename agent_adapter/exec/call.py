@@ -64,11 +64,14 @@ class Call:
         "entered",
         "entry",
         "given",
+        "going_on",
         "injected",
         "labels",
+        "left",
         "limits",
         "matched",
         "n",
+        "nested",
         "once_key",
         "parent",
         "plan",
@@ -120,9 +123,9 @@ class Call:
         self.claim: tuple[Any, int] | None = None
         self.once_key: str | None = None
         self.cost = 0.0
-        self.entered = False
-        self.done = False
-        self.matched = False
+        self.entered = self.done = self.matched = self.nested = False
+        self.left: Row | None = None
+        self.going_on: str | None = None
         self.entry: int | None = None
         self.waits: AgentAdapterError | None = None
         self.countdown: Countdown | None = None
@@ -181,6 +184,7 @@ class Call:
         ctx = call.ctx
         if ctx.run_id is not None:
             ctx.extras.setdefault("native_run_id", ctx.run_id)
+        self.nested = True
         ctx.run_id = sub_run_id(self.key())
         # Inside a tool calls are identified by arrival: they recur when the tool runs again.
         ctx.forget_identity()
@@ -294,6 +298,7 @@ class Call:
         intent.call_key, intent.n = self.call_key, self.n
         intent.cost, intent.once_key = self.cost, self.once_key
         intent.accepted, intent.approval = self.accepted, self.approval
+        intent.going_on = self.going_on
         intent.doubts = self.doubts
         return intent
 
@@ -315,6 +320,7 @@ class Call:
             attempt=ctx.attempt,
             reexecutes=ctx.reexecutes,
             replayed=self._taken_back(),
+            workflow=self.spec.workflow,
             keyed=is_keyed(ctx),
             call_id=ctx.call_id,
             root_run_id=self.root_run_id,

@@ -68,6 +68,7 @@ class Executor:
             store_undecided=store is None and shared is None,
             max_result_bytes=max_result_bytes,
         )
+        self.runtime.runner = self
         self.tokens = IssuedTokens()
 
     @property

@@ -14,9 +14,9 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import StoreError, ToolError
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.store import waits
-from agent_adapter.store.base import Store, Transaction
+from agent_adapter.store.base import Operation, Store, Transaction
 from agent_adapter.store.calls import end_call
-from agent_adapter.store.intents import Outcome
+from agent_adapter.store.intents import Begun, Outcome
 from agent_adapter.store.keys import call_key_of, once_key_of
 from agent_adapter.store.recording import end_abandoned
 
@@ -41,14 +41,22 @@ class Claimant(Protocol):
         ...
 
 
+Beginning = tuple[asyncio.AbstractEventLoop, list[Begun], Operation[Any]]
+"""An intent that is being written: for which loop, what came of it, and how it is taken back."""
+
+
 class InFlightCalls:
-    """Calls under way, claimed identities, and outcomes that could not be written yet (`lost`)."""
+    """Calls under way, claimed identities, and outcomes that could not be written yet (`lost`).
+
+    `beginning` are the intents whose callers have not learned yet that they are durable.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         # Calls of several event loops, such as those of sync tools, run at the same time.
         self._lock = threading.Lock()
         self._running: dict[str, Future[None]] = {}
+        self.beginning: dict[object, Beginning] = {}
         self._by_loop: dict[asyncio.AbstractEventLoop, set[str]] = {}
         self._claimed: dict[tuple[str, str, str], dict[int, Claimant]] = {}
         self._issued: OrderedDict[tuple[str, str, str], int] = OrderedDict()
@@ -149,6 +157,14 @@ class InFlightCalls:
         for call_key in keys:
             self._store.post(partial(end_abandoned, call_key=call_key))
             self.leave(call_key)
+        for mark, (loop, _, abandon) in list(self.beginning.items()):
+            if loop.is_closed() and self.beginning.pop(mark, None) is not None:
+                self._store.post(abandon)
+
+    def under_way(self) -> set[str]:
+        """The keys of the calls that are under way here, or are about to be."""
+        begun = [found[0].call_key for _, found, _ in list(self.beginning.values()) if found]
+        return {*list(self._running), *begun}
 
     def knows_label(self, scope_and_label: str) -> bool:
         """Whether this label is known to be durable."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_core import to_json
 
 from agent_adapter.core.canonical import tagged
-from agent_adapter.core.errors import AgentAdapterError
+from agent_adapter.core.errors import AgentAdapterError, StoreError, ToolError
 from agent_adapter.exec.in_flight import in_flight_of
 from agent_adapter.store import cache, doubt, ledger, pruning
 from agent_adapter.store.approvals import Refusal
@@ -138,9 +139,22 @@ async def entries(
 
 async def in_doubt(store: Store, tenant: str | None = None) -> list[Row]:
     """Every write that a person has to look at, oldest first."""
-    in_flight_of(store).abandon_closed()
-    await store.flush()
-    return await store.read(lambda tx: doubt.in_doubt(tx, tenant))
+    in_flight = in_flight_of(store)
+    in_flight.abandon_closed()
+    with suppress(StoreError, ToolError):  # what cannot be written now is listed all the same
+        await in_flight.settle_lost()
+        await store.flush()
+
+    async def listed() -> list[Row]:
+        under_way = in_flight.under_way()
+        return await store.read(lambda tx: doubt.in_doubt(tx, tenant, under_way))
+
+    rows, own = await listed(), store.owner_id
+    if any(row["owner_id"] == own and row["state"] == "open" for row in rows):
+        # One that began or ended meanwhile looks like one that was left: it does so only once.
+        keys = {row["call_key"] for row in rows}
+        rows = [row for row in await listed() if row["call_key"] in keys]
+    return rows
 
 
 async def resolve(

@@ -51,7 +51,7 @@ async def run_call(call: Call) -> Any:
         found = await replay.find(call)
         if found is not None:
             return await replayed(call, found)
-    if call.asked:
+    if call.asked and not await decide.approved_before(call):
         await decide.approve(call, call.asked)
     elif ctx.approval is not None and call.decision is None:
         await decide.apply_decision(call)
@@ -92,6 +92,9 @@ async def _begin(call: Call) -> Recorded | None:
         if runtime.store_undecided:
             runtime.warn_of_memory()
     begun = await record.begin(call)
+    if begun.state == "unfinished" and begun.row is not None:
+        await decide.agree_to_go_on(call, begun.row)
+        begun = await record.begin(call)
     while begun.state in _WHY_AGAIN:
         call.earlier = (begun.row,) if begun.row is not None else begun.rows
         await replay.renew(call)

@@ -57,12 +57,18 @@ async def begin(call: Call) -> Begun:
         begun[:] = [begin_call(tx, intent, consume=take, reserve=reserve)]
         return begun[0]
 
+    beginning, mark = call.runtime.in_flight.beginning, object()
+    loop = asyncio.get_running_loop()
+    beginning[mark] = (loop, begun, lambda tx: _abandon(tx, begun, intent))
     try:
         return await call.runtime.store.write(op)
     except BaseException:
         # The caller is cancelled, but the operation continues: its call is never entered.
-        _post(call, lambda tx: _abandon(tx, begun, intent))
+        if mark in beginning:
+            _post(call, beginning.pop(mark)[2])
         raise
+    finally:
+        beginning.pop(mark, None)
 
 
 def _abandon(tx: Transaction, begun: list[Begun], intent: Intent) -> None:
@@ -97,13 +103,21 @@ def ending_of(call: Call, error: BaseException | None) -> Ending:
         return "ok"
     if not call.entered:
         return "aborted"
-    if call.spec.effects != "write":
-        return "failed"
-    if call.waits is not None and isinstance(error, WAITS):
+    write, promised = call.spec.effects == "write", _promises_nothing_happened(error)
+    if call.nested and call.waits is not None and isinstance(error, WAITS):
         return "suspended"  # a call inside it waits: it continues when that has ended
+    freely = call.spec.workflow or (call.nested and not write)
+    if freely and not promised:
+        return "suspended"  # entered again, its calls that ended are handed out
+    if not write:
+        return "failed"
+    return "no-effect" if promised else "unknown"
+
+
+def _promises_nothing_happened(error: BaseException) -> bool:
     if not isinstance(error, ToolError) or isinstance(error, NOT_THE_AUTHORS):
-        return "unknown"
-    return "no-effect" if error.raised_in is None else "unknown"
+        return False
+    return error.raised_in is None
 
 
 def outcome_of(

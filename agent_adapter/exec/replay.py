@@ -70,12 +70,14 @@ async def find(call: Call) -> Recorded | None:
         if call.asked:
             call.earlier = begun.rows  # one question then shows them, too
         return None
-    found = None if begun.state == "again" else await settle(call, begun)
-    if found is None and begun.state != "again" and call.asked:
+    goes_on = begun.state in ("again", "unfinished")
+    found = None if goes_on else await settle(call, begun)
+    if found is None and not goes_on and call.asked:
         await renew(call)
     elif found is None:
         # It is looked at again when it begins: a doubt may be settled by then.
         call.call_key, call.n, call.matched = begun.call_key, begun.n, True
+        call.left = begun.row
     return found
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from agent_adapter.core.ports import ApprovalPort
+from agent_adapter.core.ports import ApprovalPort, ToolRunner
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import RunLimits
 from agent_adapter.exec.approval.question import Question
 from agent_adapter.exec.events import Events
 from agent_adapter.exec.in_flight import InFlightCalls
+from agent_adapter.exec.step import step
 from agent_adapter.store.base import Store
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class Plan:
         self.after = _bound(hooks, spec, "after")
         self.begins = spec.effects == "write" or limits is not None
         self.fingerprint = spec.fingerprint
-        self.looks_up = spec.effects == "idempotent"
+        self.looks_up = spec.effects == "idempotent" or (spec.workflow and not self.begins)
         self.flat = not spec.secrets and _is_flat(spec)
         self.marks = spec.trust == "untrusted"
         only_contexts = all(injection.kind == "context" for injection in spec.injected)
@@ -76,6 +77,7 @@ class Runtime:
         "limits",
         "max_result_bytes",
         "plans",
+        "runner",
         "store",
         "store_undecided",
         "waits",
@@ -105,6 +107,7 @@ class Runtime:
         self.flights: dict[tuple[int, str], Flight] = {}
         self.waits: dict[str, tuple[float, int]] = {}
         self.plans: dict[ToolSpec, Plan] = {}
+        self.runner: ToolRunner | None = None
 
     def plan(self, spec: ToolSpec) -> Plan:
         """The plan of `spec`, worked out at its first call."""
@@ -114,6 +117,12 @@ class Runtime:
                 self.plans.clear()
             plan = self.plans[spec] = Plan(spec, self.hooks, self.limits)
         return plan
+
+    async def step(self, call: Any, name: str, fn: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """What `fn(*args)` gives, recorded as a call that the tool of `call` makes."""
+        if self.runner is None:
+            raise RuntimeError("this runtime belongs to no executor")
+        return await step(self.runner, call, name, fn, args)
 
     def warn_of_memory(self) -> None:
         """Warn once that no store was given, and what that means for writes."""

@@ -45,7 +45,7 @@ def begin_call(
         _withdraw(tx, consume)
     row = row or match(tx, intent)
     if row is not None:
-        found = found_as(tx, row)
+        found = found_as(tx, row, intent)
         if found != "again":
             mark_issued(tx, row, intent)
             return Begun(state=found, call_key=row["call_key"], n=row["n"], row=row)
@@ -103,7 +103,8 @@ def record_call(tx: Transaction, intent: Intent, outcome: Outcome, *, above: int
     if not tx.insert("calls", _new_row(tx, intent, call_key, n) | _ended(tx, done)):
         issued = {"last_attempt": intent.attempt}
         tx.update("calls", {"call_key": call_key, "last_attempt <": intent.attempt}, issued)
-        tx.update("calls", {"call_key": call_key}, _ended(tx, done))
+        # One that was left unfinished is gone on with in the run of whoever asks again.
+        tx.update("calls", {"call_key": call_key}, _ended(tx, done) | {"run_id": intent.run_id})
     facts = _intent_facts(tx, intent, call_key) | _outcome_facts(tx, done)
     ledger.append(tx, intent.run_id, "call", call_key, facts)
 

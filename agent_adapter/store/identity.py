@@ -40,7 +40,7 @@ def look_up(tx: Transaction, intent: Intent) -> Begun:
         return Begun(state="conflict", reason=other)
     row = match(tx, intent)
     if row is not None:
-        return Begun(state=found_as(tx, row), call_key=row["call_key"], n=row["n"], row=row)
+        return Begun(state=found_as(tx, row, intent), call_key=row["call_key"], n=row["n"], row=row)
     last = last_n(tx, intent)
     earlier = in_the_way(tx, intent, last)
     rows = () if earlier is None else earlier.rows
@@ -172,15 +172,20 @@ def _newest(tx: Transaction, where: Row) -> Row | None:
 
 
 def _suspended(tx: Transaction, intent: Intent) -> Row | None:
-    """An equal call of the conversation that is suspended while a call inside it waits.
+    """An equal call of the conversation that was left unfinished; its calls are handed out.
 
     A model that cannot be paused repeats the call in a new message: the call then continues.
     """
-    if intent.conversation is None or intent.effects != "write":
+    if intent.conversation is None:
         return None
-    same = _alike(intent) | {"ending": "suspended", "asker": intent.asker}
+    same = _alike(intent) | {"asker": intent.asker}
     same |= {"principal": intent.principal, "conversation": intent.conversation}
-    return _first(tx, same, by="started_at")
+    row = _first(tx, same | {"ending": "suspended"}, by="started_at")
+    if row is not None or not intent.workflow:
+        return row
+    elsewhere = {"ending": None, "state": "open", "owner_id !=": tx.owner_id}
+    lost = [r for r in tx.select("calls", same | elsewhere) if not tx.is_live(r["owner_id"])]
+    return min(lost, key=lambda each: each["started_at"], default=None)
 
 
 def _first(tx: Transaction, where: Row, *, by: str, descending: bool = False) -> Row | None:
@@ -188,9 +193,9 @@ def _first(tx: Transaction, where: Row, *, by: str, descending: bool = False) ->
     return rows[0] if rows else None
 
 
-def found_as(tx: Transaction, row: Row) -> Found:
+def found_as(tx: Transaction, row: Row, intent: Intent) -> Found:
     """What the row of an earlier call means for the same call."""
-    write = row["effects"] == "write"
+    write = row["effects"] == "write" and not intent.workflow
     if row["state"] == "open":
         if row["owner_id"] == tx.owner_id:
             return "running"
@@ -200,6 +205,10 @@ def found_as(tx: Transaction, row: Row) -> Found:
         return "in-doubt" if write else "again"
     if row["ending"] == "unknown":
         return "unknown"
+    if row["ending"] == "suspended" and write:
+        # The question of the call inside it said what entering it again means.
+        said = row["error_kind"] == "approval-pending" or row["call_key"] == intent.going_on
+        return "again" if said else "unfinished"
     left = row["ending"] == "failed" and row["error_kind"] in _NOT_AN_END
     return "again" if left or row["ending"] in ("aborted", "suspended") else "recorded"
 

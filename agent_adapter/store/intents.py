@@ -15,7 +15,7 @@ from agent_adapter.store.base import Operation, Row
 
 __all__ = ["Begun", "Found", "Intent", "Outcome", "Reserve"]
 
-Found = Literal["recorded", "running", "in-flight", "in-doubt", "unknown", "again"]
+Found = Literal["recorded", "running", "in-flight", "in-doubt", "unknown", "again", "unfinished"]
 """What an identity's row says: ended; under way here; elsewhere; lost; unclear; to be run again."""
 
 
@@ -29,6 +29,8 @@ class Intent:
     `keyed` is whether the place is a key of the caller's, which names one call for good.
     `replayed` is whether the run has been taken back to before this place, so that its calls have
     other places than when they were first made.
+    `workflow` is whether the tool may be entered again from its start; `going_on` is the unfinished
+    call that a person agreed to enter again.
     `call_key` and `n` are set where the identity is already bound (an approved record, a call that
     has sub-runs). `accepted` are the keys of earlier writes that a person agreed to add to.
     `doubts` are those that were unclear then: one that has happened after all is the answer.
@@ -54,6 +56,8 @@ class Intent:
     attempt: int = 1
     reexecutes: bool = False
     replayed: bool = False
+    workflow: bool = False
+    going_on: str | None = None
     keyed: bool = False
     call_id: str | None = None
     parent_call_key: str | None = None

@@ -145,7 +145,7 @@ def test_an_outcome_without_its_values_keeps_how_it_ended() -> None:
 async def test_r10_a_write_cancelled_while_the_disk_is_full_is_listed_as_in_doubt(
     sqlite: Any, disk: Disk
 ) -> None:
-    """As soon as there is room, in the live process; until then new writes are refused."""
+    """In the live process, at once; until there is room new writes are refused."""
     begun = asyncio.Event()
 
     async def hang() -> None:
@@ -163,8 +163,8 @@ async def test_r10_a_write_cancelled_while_the_disk_is_full_is_listed_as_in_doub
     with pytest.raises(StoreError, match="cannot write"):
         await executor.run_spec(till.spec, ARGS, in_run("run_2"))
     assert till.ran == []
-    disk.full = False
-    assert [row["run_id"] for row in await ledger.in_doubt(sqlite)] == ["run_1"]
+    for disk.full in (True, False):
+        assert [row["run_id"] for row in await ledger.in_doubt(sqlite)] == ["run_1"]
     assert await executor.run_spec(till.spec, ARGS, in_run("run_2")) == "charged"
 
 
@@ -203,6 +203,41 @@ def test_r10_a_call_whose_event_loop_is_closed_is_listed_as_in_doubt(plain: Sqli
     assert [row["error_text"] for row in found] == ["the event loop was closed under it"]
     del task
     gc.collect()
+
+
+def test_r10_a_call_whose_event_loop_is_closed_before_it_learned_of_its_intent_is_aborted(
+    plain: SqliteStore,
+) -> None:
+    """It was never entered, and it is not under way for ever."""
+    till = Till()
+    executor = Executor(store=plain)
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(executor.run_spec(till.spec, ARGS, in_run()))
+    task._log_destroy_pending = False  # type: ignore[attr-defined]  # the loop is closed on purpose
+    while not executor.runtime.in_flight.beginning:
+        loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+
+    async def found() -> tuple[Any, Any]:
+        return await ledger.in_doubt(plain), await endings(plain)
+
+    assert asyncio.run(found()) == ([], ["aborted"])
+    assert till.ran == []
+    del task
+    gc.collect()
+    assert asyncio.run(endings(plain)) == ["aborted"]
+
+
+async def test_a_call_under_way_is_not_in_doubt(store: Any) -> None:
+    """Neither while its tool runs nor while its intent or its end is written."""
+    gate = asyncio.Event()
+    till, executor = Till(gate.wait), Executor(store=store)
+    task = asyncio.create_task(executor.run_spec(till.spec, ARGS, in_run()))
+    await until(lambda: bool(till.ran))
+    assert await ledger.in_doubt(store) == []
+    gate.set()
+    await task
+    assert await ledger.in_doubt(store) == []
 
 
 def test_r10_a_value_that_comes_after_its_loop_was_closed_is_recorded(plain: SqliteStore) -> None:

@@ -21,7 +21,7 @@ from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import stages, taint, waiting
 from agent_adapter.exec.approval.ports.deferred import decision_of
 from agent_adapter.exec.approval.question import Question
-from agent_adapter.exec.approval.request import counts, request_of, unclear
+from agent_adapter.exec.approval.request import counts, request_of, runs_again, unclear
 from agent_adapter.exec.approval.signing import same_arguments
 from agent_adapter.exec.call import UNREAD, Call
 from agent_adapter.exec.ids import new_secret_id
@@ -29,6 +29,7 @@ from agent_adapter.exec.masking import has_mask, unmasked
 from agent_adapter.exec.timing import person_asked
 from agent_adapter.store import approvals, denials
 from agent_adapter.store.approvals import Take
+from agent_adapter.store.base import Row
 
 
 async def approve(call: Call, reason: str) -> None:
@@ -179,6 +180,44 @@ async def _return_to_record(call: Call, decision: ApprovalDecision) -> None:
                 f"{call.spec.name} was not run: approval {record_id} shows another call than the"
                 " one that would run"
             )
+
+
+async def approved_before(call: Call) -> bool:
+    """Whether the call is unfinished and an approval was used to begin it: that still holds.
+
+    Where approvals must be signed it is asked about again: the signature was for one beginning.
+    """
+    port, row = call.runtime.approval, call.left
+    if row is None or row["ending"] != "suspended" or row["record_id"] is None:
+        return False
+    if getattr(port, "signers", None) is not None:
+        return False
+    records = getattr(port, "store", None) or call.runtime.store
+    id, tenant = row["record_id"], call.ctx.tenant
+    used = await records.read(lambda tx: approvals.get(tx, id, tenant))
+    if used is None or used["state"] != "taken" or used["call_key"] != row["call_key"]:
+        return False
+    if (used["fingerprint"], used["digest"]) != (call.spec.fingerprint, call.digest):
+        return False
+    await accept(call, decision_of(used))
+    call.take = None
+    return True
+
+
+async def agree_to_go_on(call: Call, row: Row) -> None:
+    """Ask about entering an unfinished call again; `ToolInDoubt` without a port."""
+    name, key = call.spec.name, row["call_key"]
+    reason = f"{name} was left unfinished while a call inside it waited"
+    if call.runtime.approval is None:
+        raise ToolInDoubt(
+            f"{reason}, and there is nobody to ask whether to go on; see what it did, then run"
+            f" `agent-adapter ledger resolve {key}`, or declare it with workflow=True",
+            call_key=key,
+        )
+    call.call_key, call.n, call.matched, call.earlier = key, row["n"], True, (row,)
+    await accept(call, await ask(call, call.runtime.approval, f"{reason}; {runs_again(name)}"))
+    call.accepted -= {key}
+    call.going_on, call.earlier = key, ()
 
 
 async def agree_to_repeat(call: Call, reason: str) -> None:

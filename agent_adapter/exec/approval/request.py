@@ -137,14 +137,19 @@ def _with_reentry(call: Call, reason: str) -> str:
     """The reason, with what an approval does to the tools around this call."""
     outer, again = call.parent, []
     while outer is not None:
-        if outer.spec.effects == "write":
+        if outer.spec.effects == "write" and not outer.spec.workflow:
             again.append(outer.spec.name)
         outer = outer.parent
     if not again:
         return reason
+    return f"{reason}; {runs_again(' and '.join(again))}"
+
+
+def runs_again(names: str) -> str:
+    """What an approval does to tools that are entered again."""
     return (
-        f"{reason}; approving runs {' and '.join(again)} again from its start: what it did outside "
-        "of recorded calls happens again"
+        f"approving runs {names} again from its start: what it did outside of recorded calls"
+        " happens again"
     )
 
 
