@@ -18,7 +18,7 @@ from tests.sampling import sample
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 CALLS = 200
-KILLS = sample("kills", quick=15, full=50)
+KILLS = sample("kills", quick=50, full=1_000)
 
 
 def killed_worker(folder: Path, attempt: int, after: int) -> bool:
@@ -68,7 +68,7 @@ async def killed_run(folder: Path, chance: random.Random) -> int:
     return kills
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(7200)
 async def test_a_killed_process_never_pays_twice(tmp_path: Path) -> None:
     """Over all kills, each write ran at most once, ended ones are known, the others in doubt."""
     kills = runs = 0
