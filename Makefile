@@ -9,6 +9,7 @@ BIN := .venv/bin
 UV = $$(sh tools/find-uv.sh)
 STAMP := .venv/.synced
 JOBS ?= 2
+MINUTES ?= 10
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 GROUPS = setup lint types unit slow browser
 
@@ -59,6 +60,9 @@ format: $(STAMP) ## Put the code into the house's format
 bench: $(STAMP) ## Measure side by side with the frameworks' own tools
 	$(BIN)/python -m benchmarks
 
+soak: $(STAMP) ## Run a mixed load for 10 minutes (MINUTES=…), fail on growth
+	$(BIN)/python -m workloads.soak --minutes $(MINUTES)
+
 agentdojo: $(STAMP) ## Replay AgentDojo's 97 user tasks through each framework
 	$(BIN)/python -m workloads.agentdojo
 
@@ -72,4 +76,4 @@ clean: ## Remove what was built, not what was written
 	rm -rf .venv .uv .nox .demo site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 
-.PHONY: help setup demo test test-all unit slow browser lint types format bench agentdojo docs nox clean
+.PHONY: help setup demo test test-all unit slow browser lint types format bench soak agentdojo docs nox clean

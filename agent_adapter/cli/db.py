@@ -156,7 +156,8 @@ def retention(
         return found
 
     found = with_store(store, work)
-    data, rows = [], []
+    data: list[dict[str, object]] = []
+    rows: list[tuple[str, ...]] = []
     for name, each in found.items():
         said: dict[str, timedelta | None] = asdict(each)
         seconds = {kind: age and age.total_seconds() for kind, age in said.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 
 from agent_adapter.core.errors import AgentAdapterError
@@ -25,10 +25,6 @@ class Pruned:
     payloads: int = 0
     channels: int = 0
     audit: int = 0
-
-    def __add__(self, other: Pruned) -> Pruned:
-        mine, others = asdict(self), asdict(other)
-        return Pruned(**{name: mine[name] + others[name] for name in mine})
 
 
 async def set_retention(store: Store, wanted: Mapping[str, Retention], *, by: str) -> None:

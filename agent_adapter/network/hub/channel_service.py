@@ -150,7 +150,7 @@ class ChannelService:
         if channel_id in self.whole:
             return
         if channel_id not in self._altered:
-            found = []
+            found: list[str] = []
             if self.store.durable:  # else nobody but this process can change it
                 found = await self.read(lambda tx: integrity.problems(tx, channel_id))
             if not found:
