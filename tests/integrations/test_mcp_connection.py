@@ -133,6 +133,36 @@ async def test_s11_a_call_whose_connection_is_refused_was_not_sent() -> None:
     assert plain.heard.count("tools/call") == 0
 
 
+@pytest.mark.parametrize("end", ["timeout", "cancelled"])
+async def test_s11_a_write_that_ends_on_its_way_to_the_server_was_not_sent(
+    end: str, tmp_path: Path
+) -> None:
+    """S11: a time-out, or a caller that leaves, while the server does not answer: no doubt."""
+    bank, run = Bank(), _executor()
+    asked, silent = asyncio.Event(), asyncio.Event()
+
+    async def list_tools(request: Any, params: Any) -> ListToolsResult:
+        if silent.is_set():
+            asked.set()
+            await asyncio.Event().wait()
+        return ListToolsResult(tools=bank.tools)
+
+    server: Server[Any] = Server("bank", on_list_tools=list_tools, on_call_tool=bank._call)
+    limit = 0.3 if end == "timeout" else None
+    (spec,) = await import_tools(server, name="bank", timeout=limit)
+    silent.set()
+    task = asyncio.create_task(_pay(run, spec))
+    await asyncio.wait_for(asked.wait(), _SLOW)
+    if end == "cancelled":
+        task.cancel()
+    with pytest.raises((aa.ToolTimeout, asyncio.CancelledError)):
+        await task
+    silent.clear()
+    assert await ledger.in_doubt(run.store) == []
+    async with run.run_scope("r"):
+        assert await _pay(run, spec) == "paid"
+
+
 class PlainServer:
     """One request for each TCP connection, so that the test can say which of them is refused."""
 

@@ -146,12 +146,16 @@ class MCPConnection:
             ToolFailed: the call was sent, and the server refused it, or the connection was lost.
         """
         flight = Flight(tool, dict(arguments or {}), ctx)
-        async with self._listed() as (live, found):
-            if check is not None:
-                check(found)
-            flight.watched = live.watched
-            async with live.turn(flight):
-                return await self._send(live, flight)
+        try:
+            async with self._listed() as (live, found):
+                if check is not None:
+                    check(found)
+                async with live.turn(flight):
+                    flight.watched = live.watched
+                    return await self._send(live, flight)
+        except asyncio.CancelledError:
+            flight.give_up()
+            raise
 
     async def _send(self, live: LiveClient, flight: Flight) -> CallToolResult:
         token = current.set(flight)

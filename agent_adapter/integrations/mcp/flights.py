@@ -50,6 +50,15 @@ class Flight:
             return False
         return call.decision is not None or call.approval is not None
 
+    def give_up(self) -> None:
+        """Tell the executor that a call which was never sent had not begun.
+
+        So one that was cancelled or timed out on its way to the server is in no doubt.
+        """
+        call = self.ctx.call_ref if self.ctx is not None else None
+        if call is not None and not self.sent:
+            call.entered = False
+
     def progress_of(self, server: str) -> Callable[..., Awaitable[None]]:
         """Emits the server's word of how far it has come."""
 
