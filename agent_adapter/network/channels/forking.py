@@ -192,7 +192,7 @@ def _copied(tx: Transaction, source: Row, new_channel_id: str) -> Row:
     row |= {"channel_id": new_channel_id, "parent_channel_id": source["channel_id"], "paused": 1}
     row |= {"state": ChannelState.ACTIVE.value, "created_at": tx.now, "expires_at": None}
     row |= {"closed_at": None, "close_reason": None, "revision": 0, "seq": 0, "spoken": 0}
-    row |= {"turn_id": None, "turn_n": 0, "expected": None, "folded": ""}
+    row |= {"turn_id": None, "turn_n": 0, "expected": None, "folded": "", "summary": None}
     if source["expires_at"] is not None:
         row["expires_at"] = tx.now + (source["expires_at"] - source["created_at"])
     where = {"channel_id": source["channel_id"]}
