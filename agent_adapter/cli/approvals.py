@@ -162,6 +162,16 @@ def withdraw(
     print_line(ids, f"withdrawn by {who}: {', '.join(ids) or 'none was open'}", as_json)
 
 
+@app.command("confirm-time", epilog="Example: agent-adapter approvals confirm-time")
+def confirm_time(
+    reviewer: Reviewer = None, store: StoreUrl = None, as_json: AsJson = False
+) -> None:
+    """Confirm the clock after it jumped ahead: approvals are used, and expire, by it again."""
+    who = reviewer_name(reviewer)
+    ahead = _with_inbox(store, lambda inbox: inbox.confirm_time(reviewer=who))
+    print_line({"ahead": ahead}, f"confirmed by {who}; the clock was {ahead:,.0f} s ahead", as_json)
+
+
 @app.command(epilog="Example: agent-adapter approvals watch --json")
 def watch(seconds: Seconds = None, store: StoreUrl = None, as_json: AsJson = False) -> None:
     """Print the pending approvals, then every new request and decision."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_adapter.core.types import ApprovalRequest
-from agent_adapter.store import ledger, waits
+from agent_adapter.store import ledger, timekeeping, votes, waits
 from agent_adapter.store.base import Row, Transaction
 
 __all__ = [
@@ -106,7 +106,8 @@ def version_of(row: Row) -> str:
 def as_of(tx: Transaction, row: Row) -> Row:
     """The row with the state that its times give it now; reading writes nothing."""
     limit = {"pending": row["decide_by"], "approved": row["use_by"]}.get(row["state"])
-    return row | {"state": "expired"} if limit is not None and tx.now > limit else row
+    late = limit is not None and timekeeping.now(tx) > limit
+    return row | {"state": "expired"} if late else row
 
 
 def file(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: str) -> Row | Refusal:
@@ -161,10 +162,10 @@ def decide(
         values["edited"] = edited
     if verdict == "denied":
         values |= {"state": "denied", "decided_at": tx.now}
-    elif _votes(tx, row, reviewer, reason, edited) >= row["votes_needed"]:
-        use_by = tx.now + asked["use_within"]
+    elif votes.count(tx, row, reviewer, reason, edited) >= row["votes_needed"]:
+        use_by = timekeeping.now(tx) + asked["use_within"]
         values |= {"state": "approved", "decided_at": tx.now, "use_by": use_by}
-        values["reviewer"] = _reviewers(tx, row, reviewer)
+        values["reviewer"] = votes.reviewers(tx, row, reviewer)
     tx.update("approvals", {"id": id, "state": "pending"}, values)
     if "state" in values:
         waits.wake(tx, id)
@@ -181,6 +182,10 @@ def take(tx: Transaction, use: Take) -> Refusal | None:
     if row is None:
         return Refusal(reason=f"no approval {use.record_id}")
     row = expire(tx, row)
+    if row["state"] == "approved":
+        why = timekeeping.why_not(timekeeping.moment(tx))
+        if why is not None:
+            return Refusal(reason=f"approval {row['id']}: {why}", state="approved")
     if row["state"] != "approved":
         return Refusal(reason=_unusable(row), state=row["state"])
     bound = ("call_key", "principal", "fingerprint")
@@ -252,7 +257,7 @@ def expire(tx: Transaction, row: Row) -> Row:
     """The record as it stands at the store's clock, marked `expired` where its time has passed."""
     limits = {"pending": row["decide_by"], "approved": row["use_by"]}
     limit = limits.get(row["state"])
-    if limit is None or tx.now <= limit:
+    if limit is None or timekeeping.keep(tx).now <= limit:
         return row
     tx.update("approvals", {"id": row["id"], "state": row["state"]}, {"state": "expired"})
     facts = {"approval": row["id"], "from": row["state"]}
@@ -334,7 +339,8 @@ def _may_adopt(tx: Transaction, row: Row, request: ApprovalRequest) -> bool:
 def _cannot_ask(tx: Transaction, request: ApprovalRequest, terms: Terms) -> Refusal | None:
     if terms.by_others and request.requester is None:
         return Refusal(reason="a quorum needs to know whose run this is, and nobody is named")
-    waiting = {"tenant": request.tenant, "state": "pending", "decide_by >=": tx.now}
+    waiting = {"tenant": request.tenant, "state": "pending"}
+    waiting["decide_by >="] = timekeeping.now(tx)
     open_in_run = {"run_id": request.run_id} | waiting
     if tx.count("approvals", open_in_run) >= terms.per_run:
         return Refusal(reason=f"{terms.per_run} approvals of this run already wait for a person")
@@ -379,22 +385,9 @@ def new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: 
         ("edited", "reviewer", "reason", "decided_at", "use_by", "taken_at", "signature")
     )
     row |= empty | {"id": new_id, "state": "pending", "created_at": tx.now}
-    row |= {"decide_by": tx.now + terms.decide_within, "votes_needed": terms.votes}
+    row |= {"decide_by": timekeeping.keep(tx).now + terms.decide_within}
+    row["votes_needed"] = terms.votes
     row |= {"asked_key": request.call_key, "run_known": int(request.run_is_known)}
     row["payload"] = request.payload.decode()
     row["request"] = json.dumps(seen, separators=(",", ":"))
     return row
-
-
-def _votes(tx: Transaction, row: Row, reviewer: str, reason: str | None, edited: str | None) -> int:
-    if edited is not None:
-        tx.delete("votes", {"approval_id": row["id"]})
-    tx.delete("votes", {"approval_id": row["id"], "reviewer": reviewer})
-    vote = {"approval_id": row["id"], "reviewer": reviewer, "verdict": "approved"}
-    tx.insert("votes", vote | {"digest": row["digest"], "reason": reason, "at": tx.now})
-    return tx.count("votes", {"approval_id": row["id"], "verdict": "approved"})
-
-
-def _reviewers(tx: Transaction, row: Row, last: str) -> str:
-    votes = tx.select("votes", {"approval_id": row["id"]}, order_by="at")
-    return ", ".join(dict.fromkeys([*(vote["reviewer"] for vote in votes), last]))

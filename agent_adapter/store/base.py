@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from agent_adapter.store.uptime import Uptime
+
 T = TypeVar("T")
 
 Row = dict[str, Any]
@@ -42,6 +44,9 @@ class Transaction(Protocol):
 
     key: bytes
     """The store's secret for keyed hashes and chain heads (32 bytes)."""
+
+    uptime: Uptime
+    """How long the machine has been running: what a deadline goes by where the clock was set."""
 
     memo: dict[str, Row]
     """A cache of rows of this process; emptied when another process may have changed them."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.timekeeping import now
 
 _SAMPLE = 200
 _LOOKED_AT = 2_000
@@ -199,7 +200,7 @@ def health(tx: Transaction) -> dict[str, Any]:
         "processes": [{**row, "live": tx.is_live(row["id"])} for row in processes],
         "hub": lease["holder"] if lease is not None and hub_is_live(tx) else None,
         "commands_queued": tx.count("commands", {"state": "queued"}),
-        "approvals_pending": tx.count("approvals", {"state": "pending", "decide_by >=": tx.now}),
+        "approvals_pending": tx.count("approvals", {"state": "pending", "decide_by >=": now(tx)}),
         "turns": {
             state: tx.count("turns", {"state": state}) for state in ("due", "running", "parked")
         },
@@ -216,7 +217,7 @@ def hub_is_live(tx: Transaction) -> bool:
 
 def pending_approvals(tx: Transaction, tenant: str, limit: int) -> tuple[list[str], int]:
     """The ids of the oldest approvals that wait for a person, and how many wait in all."""
-    where = {"tenant": tenant, "state": "pending", "decide_by >=": tx.now}
+    where = {"tenant": tenant, "state": "pending", "decide_by >=": now(tx)}
     rows = tx.select("approvals", where, order_by="created_at", limit=limit)
     return [row["id"] for row in rows], tx.count("approvals", where)
 
@@ -325,7 +326,7 @@ def _line(tx: Transaction, row: Row) -> RunLine:
         calls=tx.count("calls", {"run_id": run_id}),
         unclear=_unclear(tx, run_id),
         waiting=tx.count(
-            "approvals", {"run_id": run_id, "state": "pending", "decide_by >=": tx.now}
+            "approvals", {"run_id": run_id, "state": "pending", "decide_by >=": now(tx)}
         ),
     )
 

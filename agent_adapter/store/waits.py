@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent_adapter.store import timekeeping
 from agent_adapter.store.base import Row, Transaction
 
 
@@ -23,7 +24,7 @@ def is_settled(tx: Transaction, waits_for: str) -> bool:
     """Whether the approval is decided or out of time, or the call no longer in doubt."""
     record = tx.get("approvals", waits_for)
     if record is not None:
-        return bool(record["state"] != "pending" or tx.now > record["decide_by"])
+        return bool(record["state"] != "pending" or timekeeping.now(tx) > record["decide_by"])
     call = tx.get("calls", waits_for)
     return call is not None and call["state"] == "done" and call["ending"] != "unknown"
 

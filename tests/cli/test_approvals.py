@@ -124,3 +124,10 @@ def test_withdraw_takes_one_way_to_say_what(run: Run, held: str) -> None:
     assert run("approvals", "withdraw", held, "--run", "run_1").code == 2
     assert run("approvals", "withdraw", "--run", "nobody's", "--json").json == []
     assert run("approvals", "show", held, "--json").json["state"] == "pending"
+
+
+def test_confirm_time_says_how_far_the_clock_was_ahead(run: Run, held: str) -> None:
+    """On a clock that did not jump it changes nothing."""
+    ran = run("approvals", "confirm-time", "--reviewer", "bo")
+    assert (ran.code, ran.out.strip()) == (0, "confirmed by cli:bo; the clock was 0 s ahead")
+    assert run("approvals", "approve", held).code == 0

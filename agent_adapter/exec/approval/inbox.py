@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec.approval.signing import ReviewerKey
-from agent_adapter.store import approvals, withdrawing
+from agent_adapter.store import approvals, timekeeping, withdrawing
 from agent_adapter.store.approvals import Refusal, Seen
 from agent_adapter.store.base import Row, Store, Transaction
 from agent_adapter.store.keys import conversation_key, run_key
@@ -97,7 +97,7 @@ class Inbox:
 
         def op(tx: Transaction) -> list[ApprovalRecord]:
             timed = _LIMITS.get(state or "")
-            still = where if timed is None else where | {f"{timed} >=": tx.now}
+            still = where if timed is None else where | {f"{timed} >=": timekeeping.now(tx)}
             rows = tx.select(
                 "approvals", still, order_by="created_at", descending=newest_first, limit=limit
             )
@@ -185,6 +185,14 @@ class Inbox:
         return await self._store.write(
             lambda tx: withdrawing.withdraw_all(tx, of_it, reason=reason, by=by)
         )
+
+    async def confirm_time(self, *, reviewer: str) -> float:
+        """Say that the clock is right after it jumped ahead; by how many seconds it had.
+
+        Approvals are used again, and those whose time has passed by this clock expire.
+        """
+        by = _named(reviewer) or ""
+        return await self._store.write(lambda tx: timekeeping.confirm(tx, by=by))
 
     async def decide(
         self,

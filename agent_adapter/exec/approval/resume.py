@@ -42,6 +42,8 @@ async def resumed(
     if row is None:
         raise ApprovalDenied(f"no approval {record_id} in {records.url}")
     if row["state"] == "expired":
+        # Written down here: a clock that is set back must not revive it.
+        await records.write(_expired(record_id, tenant))
         raise ApprovalExpired(f"approval {row['id']} of {row['tool']} expired")
     decide.refuse(row["tool"], decision_of(row))
     if registry is None:
@@ -128,6 +130,15 @@ def _context(row: Row, seen: dict[str, Any]) -> ToolContext:
         tenant=row["tenant"],
         attempt=seen["attempt"],
     )
+
+
+def _expired(record_id: str, tenant: str) -> Any:
+    def op(tx: Transaction) -> None:
+        row = approvals.get(tx, record_id, tenant)
+        if row is not None:
+            approvals.expire(tx, row)
+
+    return op
 
 
 def _as_it_stands(record_id: str, tenant: str) -> Any:

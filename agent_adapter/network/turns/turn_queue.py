@@ -15,7 +15,7 @@ from agent_adapter.core.errors import StaleTurn
 from agent_adapter.exec.ids import new_id
 from agent_adapter.network.channels import expectations
 from agent_adapter.network.turns.turn_types import StagedChange, TurnRef
-from agent_adapter.store import waits, withdrawing
+from agent_adapter.store import timekeeping, waits, withdrawing
 from agent_adapter.store.base import Row, Transaction
 
 ATTEMPTS = 3
@@ -185,12 +185,14 @@ def point_at(tx: Transaction, turn_id: str, agent_id: str, trigger: str | None) 
 
 def has_expired_waits(tx: Transaction) -> bool:
     """Whether a turn waits for an approval that has expired."""
-    return bool(tx.select("turn_waits", {"until <": tx.now}, limit=1))
+    return bool(tx.select("turn_waits", {"until <": timekeeping.now(tx)}, limit=1))
 
 
 def wake_expired(tx: Transaction) -> int:
     """Make due the turns whose approval has expired; returns how many."""
-    rows = tx.select("turn_waits", {"until <": tx.now}, order_by="until", limit=_AT_ONCE)
+    rows = tx.select(
+        "turn_waits", {"until <": timekeeping.now(tx)}, order_by="until", limit=_AT_ONCE
+    )
     woken: int = sum(waits.wake_turn(tx, row["turn_id"]) for row in rows)
     return woken
 

@@ -21,6 +21,7 @@ from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
 from agent_adapter.store.memory.eviction import IdleRuns, shrink
 from agent_adapter.store.memory.table import MemoryTable
 from agent_adapter.store.tables import TABLES
+from agent_adapter.store.uptime import Uptime
 from agent_adapter.store.witness import WITNESSED, Touched
 
 T = TypeVar("T")
@@ -54,6 +55,7 @@ class _MemoryTransaction:
         "pending",
         "touched",
         "undo",
+        "uptime",
     )
 
     def __init__(
@@ -73,6 +75,7 @@ class _MemoryTransaction:
         self.touched: Touched = {}
         self.pending: list[Entry] = []
         self.now = 0.0
+        self.uptime = Uptime.beside(time.time)
         self.owner_id = owner_id
         self.key = key
 
@@ -214,6 +217,7 @@ class MemoryStore:
         self._tx = _MemoryTransaction(
             self._tables, self._idle, _new_owner_id(), self.key, max_writes
         )
+        self._tx.uptime = Uptime.beside(clock)
         self._busy = False
         self._closed = False
         watch_forks(self)

@@ -10,6 +10,7 @@ from agent_adapter.store.base import Condition, Entry, Row
 from agent_adapter.store.conditions import check_columns, listed
 from agent_adapter.store.sql.statements import Shape, Statement, Statements
 from agent_adapter.store.text import MARK, escape, unescape, unusual
+from agent_adapter.store.uptime import Uptime
 from agent_adapter.store.witness import WITNESSED, Touched
 
 
@@ -51,11 +52,19 @@ class SqlTransaction:
         "owner_id",
         "pending",
         "touched",
+        "uptime",
         "wrote",
     )
 
     def __init__(
-        self, cursor: Cursor, statements: Statements, *, key: bytes, owner_id: str, is_live: IsLive
+        self,
+        cursor: Cursor,
+        statements: Statements,
+        *,
+        key: bytes,
+        owner_id: str,
+        is_live: IsLive,
+        uptime: Uptime,
     ) -> None:
         self._cursor = cursor
         self._statements = statements
@@ -66,6 +75,7 @@ class SqlTransaction:
         self.touched: Touched = {}
         self.pending: list[Entry] = []
         self.now = 0.0
+        self.uptime = uptime
         self.wrote = 0
 
     def get(self, table: str, *key: Any) -> Row | None:

@@ -40,6 +40,7 @@ from agent_adapter.store.sqlite.owners import Owner, opening_lock
 from agent_adapter.store.sqlite.readers import Readers
 from agent_adapter.store.sqlite.space import give_back
 from agent_adapter.store.sqlite.writer import Writer, begin_immediate
+from agent_adapter.store.uptime import Uptime
 
 T = TypeVar("T")
 
@@ -64,6 +65,7 @@ class SqliteStore:
         self.path = sqlite_path(path_or_url)
         self.url = f"sqlite:///{self.path}"
         self._clock = clock
+        self._uptime = Uptime.beside(clock)
         self.schema_found: str | None = None
         """The revision of the file's schema before it was opened; `None` where there was none."""
         # The name is that of version 0.1, whose processes look for locks there.
@@ -161,7 +163,12 @@ class SqliteStore:
 
     def _bare_transaction(self, connection: sqlite3.Connection, key: bytes) -> SqlTransaction:
         return SqlTransaction(
-            connection.cursor(), self._statements, key=key, owner_id="", is_live=lambda *_: False
+            connection.cursor(),
+            self._statements,
+            key=key,
+            owner_id="",
+            is_live=lambda *_: False,
+            uptime=self._uptime,
         )
 
     def _check(self, connection: sqlite3.Connection, key: bytes) -> None:
@@ -181,6 +188,7 @@ class SqliteStore:
             key=self.key,
             owner_id=owner.id,
             is_live=owner.is_live,
+            uptime=self._uptime,
         )
         self._writer = Writer(
             name=name,
