@@ -19,7 +19,7 @@ from agent_adapter.core.ports import ApprovalPort, PreparedCall
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import Grant, RunLimits
-from agent_adapter.exec import pipeline, replay, stages, telemetry
+from agent_adapter.exec import large, pipeline, replay, stages, telemetry
 from agent_adapter.exec.approval.grants import IssuedTokens, grant
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.events import Events
@@ -40,7 +40,9 @@ class Executor:
     about calls that a person must see; without it they are denied. Without a `store` everything is
     kept in memory, and the first write logs a warning. `limits` apply to every run. `hooks` are
     objects with `before(call)` and `after(call, result)` (`agent_adapter.core.ports.Hook`).
-    A result of more than `max_result_bytes` (64 MB) as it is kept is withheld.
+    A result of more than `max_result_bytes` (64 MB) as it is kept is withheld;
+    with `keep_large_results` it is written to a file in the folder `<file>.results` beside the
+    store, for people to read: it is not handed out.
     """
 
     def __init__(
@@ -52,11 +54,17 @@ class Executor:
         limits: RunLimits | None = None,
         hooks: Iterable[Any] = (),
         max_result_bytes: int = MAX_RESULT_BYTES,
+        keep_large_results: bool = False,
     ) -> None:
         hooks = tuple(hooks)
         validate_options(registry, approval, store, limits, hooks)
         shared: Store | None = getattr(approval, "store", None)
         chosen: Store = store or shared or MemoryStore()
+        if keep_large_results and large.folder(chosen) is None:
+            raise TypeError(
+                f"Executor: keep_large_results needs a store in a file, not {chosen.url};"
+                " open one with open_store('sqlite:///state.db')"
+            )
         self.registry = registry
         self.runtime = Runtime(
             store=chosen,
@@ -67,6 +75,7 @@ class Executor:
             events=Events(),
             store_undecided=store is None and shared is None,
             max_result_bytes=max_result_bytes,
+            keeps_large_results=keep_large_results,
         )
         self.runtime.runner = self
         self.tokens = IssuedTokens()

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from agent_adapter.core.canonical import tagged
 from agent_adapter.core.errors import AgentAdapterError, StoreError, ToolError
+from agent_adapter.exec import large
 from agent_adapter.exec.in_flight import in_flight_of
 from agent_adapter.store import cache, doubt, ledger, pruning
 from agent_adapter.store.approvals import Refusal
@@ -183,7 +184,9 @@ async def resolve(
 
 async def erase(store: Store, run_id: str) -> int:
     """Delete the arguments and results of a run; its chain stays valid. How many were erased."""
-    return await store.write(lambda tx: ledger.erase(tx, run_id))
+    erased = await store.write(lambda tx: ledger.erase(tx, run_id))
+    await large.sweep(store)
+    return erased
 
 
 def _heads(tx: Transaction, run_id: str | None) -> list[str]:

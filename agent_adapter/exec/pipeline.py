@@ -20,7 +20,7 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.events import CallReplayed
 from agent_adapter.core.injecting import injected_values
-from agent_adapter.exec import cache, hooks, record, replay, run, stages, taint
+from agent_adapter.exec import cache, hooks, large, record, replay, run, stages, taint
 from agent_adapter.exec.approval import decide
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.replay import Recorded
@@ -126,9 +126,13 @@ async def _run_begun(call: Call) -> Any:
         record.post_end(call, record.outcome_of(call, error=exc))
         raise
     outcome = record.outcome_of(call, value, error)
-    large = record.too_large(call, outcome.result)
-    if large is not None:
-        error, outcome = large, record.outcome_of(call, error=large)
+    if outcome.result is not None and len(outcome.result) > call.runtime.max_result_bytes:
+        try:
+            error = await large.keep_back(call, outcome.result)
+        except BaseException as exc:
+            record.post_end(call, record.outcome_of(call, error=exc))
+            raise
+        outcome = record.outcome_of(call, error=error)
     # Durable before the caller gets it: a crash must not make a delivered outcome unknown.
     await record.end(call, outcome, value)
     if error is not None:
@@ -154,11 +158,11 @@ async def _run_unbegun(call: Call) -> Any:
         raise
     # The hot path: of a read of scalars nothing but the bytes is made here.
     encoded = call.spec.result.encode(value)
-    large = record.too_large(call, encoded[1])
-    if large is not None:
+    if len(encoded[1]) > call.runtime.max_result_bytes:
         call.done = True
-        record.post_read(call, intent or call.intent(), record.outcome_of(call, error=large))
-        raise large
+        error = await large.keep_back(call, encoded[1])
+        record.post_read(call, intent or call.intent(), record.outcome_of(call, error=error))
+        raise error
     if intent is None and call.decision is None and call.ctx.try_number == 1:
         record.post_flat_read(call, value, *encoded)
     else:

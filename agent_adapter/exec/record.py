@@ -304,15 +304,6 @@ def withheld(error: GuardrailBlocked) -> GuardrailBlocked:
     return GuardrailBlocked(f"the call was done; its result is withheld: {error}")
 
 
-def too_large(call: Call, result: bytes | None) -> GuardrailBlocked | None:
-    """Why the encoded result is withheld, if it has more bytes than the executor keeps."""
-    size = len(result or b"")
-    most = call.runtime.max_result_bytes
-    if size <= most:
-        return None
-    return withheld(GuardrailBlocked(f"it has {size:,} bytes, and at most {most:,} are kept"))
-
-
 async def note(call: Call, kind: str, facts: Mapping[str, Any]) -> None:
     """Add an entry about a call under way to its run's chain; durable when it returns."""
     run_id, key = call.run_id, call.call_key

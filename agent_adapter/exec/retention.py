@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from agent_adapter.core.errors import AgentAdapterError
+from agent_adapter.exec import large
 from agent_adapter.store import pruning, retention
 from agent_adapter.store.base import Operation, Store, Transaction
 from agent_adapter.store.retention import Hold, HoldKind, Retention
@@ -100,12 +101,14 @@ class _Step:
 
     async def all(self) -> Pruned:
         """Runs before payloads: those of a run that goes need not be erased first."""
-        return Pruned(
+        pruned = Pruned(
             runs=await self._runs(),
             payloads=await self._payloads(),
             channels=await self._channels(),
             audit=await self._audit(),
         )
+        await large.sweep(self._store)
+        return pruned
 
     async def _before(self, kept: retention.Kept) -> float | None:
         now = await self._store.read(lambda tx: tx.now)

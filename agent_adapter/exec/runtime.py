@@ -74,6 +74,7 @@ class Runtime:
         "flights",
         "hooks",
         "in_flight",
+        "keeps_large_results",
         "limits",
         "max_result_bytes",
         "plans",
@@ -94,6 +95,7 @@ class Runtime:
         events: Events,
         store_undecided: bool = False,
         max_result_bytes: int = MAX_RESULT_BYTES,
+        keeps_large_results: bool = False,
     ) -> None:
         self.store = store
         self.in_flight = in_flight
@@ -103,6 +105,7 @@ class Runtime:
         self.events = events
         self.store_undecided = store_undecided
         self.max_result_bytes = max_result_bytes
+        self.keeps_large_results = keeps_large_results
         self.asking: dict[str, Question] = {}
         self.flights: dict[tuple[int, str], Flight] = {}
         self.waits: dict[str, tuple[float, int]] = {}

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from agent_adapter.core.errors import AgentAdapterError, StoreError
+from agent_adapter.exec import large
 from agent_adapter.store import pruning, switch
 from agent_adapter.store.base import Store
 
@@ -58,6 +59,7 @@ async def prune(store: Store, *, before: float, by: str, dry: bool = False) -> i
     for start in range(0, len(runs), _AT_ONCE):
         some = runs[start : start + _AT_ONCE]
         pruned += await store.write(partial(pruning.prune, runs=some, before=before, by=by))
+    await large.sweep(store)
     return pruned
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +21,7 @@ from agent_adapter.core.errors import (
     ToolInDoubt,
 )
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.exec import ledger
+from agent_adapter.exec import large, ledger
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store.intents import Outcome
 from agent_adapter.store.recording import EndCall, without_values
@@ -105,6 +107,26 @@ async def test_r9_a_result_above_the_limit_is_withheld(store: Any, effects: str)
     assert (row["error_kind"], row["result"], kept) == ("guardrail-blocked", None, 1)
     assert row["ending"] == "ok"
     assert await executor.run_spec(Till().spec, ARGS, in_run()) == "charged"
+
+
+@pytest.mark.parametrize("effects", ["read", "write"])
+async def test_r9_a_large_result_is_kept_in_a_file_where_asked(sqlite: Any, effects: str) -> None:
+    """Beside the store, for its owner alone; it goes when its run is erased."""
+    executor = Executor(store=sqlite, max_result_bytes=1000, keep_large_results=True)
+    with pytest.raises(GuardrailBlocked, match=r"it is in \S+\.results/call_\w+\.result \(SHA-256"):
+        await executor.run_spec(Till("x" * 2000, effects=effects).spec, ARGS, in_run())
+    (row,) = await rows(sqlite)
+    (file,) = large.folder(sqlite).glob("*")  # type: ignore[union-attr]  # it is a file
+    assert file.name == f"{row['call_key']}.result" and len(file.read_bytes()) == 2002
+    assert os.name != "posix" or stat.S_IMODE(file.stat().st_mode) == 0o600
+    await ledger.erase(sqlite, "run_1")
+    assert not file.exists() and (await ledger.verify(sqlite)).ok
+
+
+async def test_r9_a_large_result_needs_a_store_in_a_file(memory: Any) -> None:
+    """The error says which store would do."""
+    with pytest.raises(TypeError, match="keep_large_results needs a store in a file"):
+        Executor(store=memory, keep_large_results=True)
 
 
 async def test_r9_a_value_that_can_never_be_stored_leaves_a_marked_row(sqlite: Any) -> None:
