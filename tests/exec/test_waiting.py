@@ -146,7 +146,12 @@ async def test_a_time_out_ends_a_call_that_swallows_its_cancellation(
 ) -> None:
     """The caller goes on; how the tool ended is evidence in the ledger, and an event."""
     monkeypatch.setattr(timing, "GRACE_SECONDS", 0.01)
-    gate, told = asyncio.Event(), []
+    gate = asyncio.Event()
+    told: list[LateOutcome] = []
+
+    def tell(event: Any) -> None:
+        if isinstance(event, LateOutcome):
+            told.append(event)
 
     async def stubborn() -> str:
         while not gate.is_set():
@@ -157,7 +162,7 @@ async def test_a_time_out_ends_a_call_that_swallows_its_cancellation(
         return "late"
 
     executor, till = Executor(store=store), Till(stubborn, timeout=0.05)
-    executor.subscribe(lambda event: told.append(event) if isinstance(event, LateOutcome) else 0)
+    executor.subscribe(tell)
     with pytest.raises(ToolTimeout):
         await executor.run_spec(till.spec, ARGS, in_run())
     assert [row["ending"] for row in await ledger.in_doubt(store)] == ["unknown"]
