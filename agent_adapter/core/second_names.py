@@ -36,11 +36,10 @@ def attach(fn: Any, spec: Any) -> None:
             _methods.setdefault(fn.__self__, {}).setdefault(fn.__func__, policy)
         return
     own = vars(fn).get(SPEC_ATTRIBUTE) if hasattr(fn, "__dict__") else None
-    mine = own is not None and own.fn is fn
-    if mine and (own.name != spec.name or strictness(spec.confirm) < strictness(own.confirm)):
-        kept = own
-    else:
-        kept = spec
+    kept = spec
+    if own is not None and own.fn is fn:
+        weaker = strictness(spec.confirm) < strictness(own.confirm)
+        kept = own if weaker or own.name != spec.name else spec
     with suppress(AttributeError):  # a slotted object: the registry has it
         setattr(fn, SPEC_ATTRIBUTE, kept)
         if spec.confirm is not False:

@@ -339,7 +339,7 @@ def _may_adopt(tx: Transaction, row: Row, request: ApprovalRequest) -> bool:
 def _cannot_ask(tx: Transaction, request: ApprovalRequest, terms: Terms) -> Refusal | None:
     if terms.by_others and request.requester is None:
         return Refusal(reason="a quorum needs to know whose run this is, and nobody is named")
-    waiting = {"tenant": request.tenant, "state": "pending"}
+    waiting: Row = {"tenant": request.tenant, "state": "pending"}
     waiting["decide_by >="] = timekeeping.now(tx)
     open_in_run = {"run_id": request.run_id} | waiting
     if tx.count("approvals", open_in_run) >= terms.per_run:

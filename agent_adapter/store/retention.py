@@ -132,7 +132,7 @@ def outlook(tx: Transaction) -> list[Outlook]:
 
 
 def _outlook(tx: Transaction, tenant: str, policy: Retention) -> Outlook:
-    older = {}
+    older: dict[str, int] = {}
     places: dict[Kept, tuple[str, str]] = {
         "runs": ("runs", "started_at"),
         "payloads": ("runs", "started_at"),
