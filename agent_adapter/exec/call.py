@@ -331,7 +331,9 @@ class Call:
     def _taken_back(self) -> bool:
         """Whether the run was taken back to before this call, and is still its first attempt."""
         found = self.ctx.found_identity
-        return found is not None and found.reentry == Reentry.REPLAYED and found.attempt == 1
+        if found is None:  # made inside a tool
+            return self.parent is not None and self.parent._taken_back()
+        return found.reentry == Reentry.REPLAYED and found.attempt == 1
 
     def asker(self) -> str:
         """The key of the caller, as far as it is known."""

@@ -99,6 +99,12 @@ def current_run_scope() -> RunScope | None:
     return around.run_scope() if around is not None else None
 
 
+def inside_a_tool() -> bool:
+    """Whether a tool of an executor is running here, and not merely a run scope around it."""
+    around = current_scope.get()
+    return around is not None and not isinstance(around, RunScope)
+
+
 WAITS = (ApprovalPending, ToolInFlight, ToolInDoubt)
 """Errors of a call that waits for a person or for another call: its caller may continue later."""
 

@@ -271,10 +271,31 @@ def _repeats(tx: Transaction, intent: Intent, last: int) -> Begun | None:
         known = {row["call_key"] for row in rows}
         rows += [row for row in recent if row["call_key"] not in known]
     if intent.replayed:
-        ended = {"run_id": intent.run_id, "effects": "write", "ending": "ok"} | _alike(intent)
-        rows += tx.select("calls", ended, limit=_SHOWN)
+        rows += _ended_before(tx, intent)
     unclear = tuple(row for row in rows if row["call_key"] not in intent.accepted)
     return Begun(state="repeats", rows=unclear) if unclear else None
+
+
+def _ended_before(tx: Transaction, intent: Intent) -> list[Row]:
+    """Equal writes that ended well in a run that was taken back, those inside its tools included.
+
+    A tool that is called anew makes its own calls in another run, so they are found by the asker.
+    """
+    ended = {"effects": "write", "ending": "ok"} | _alike(intent)
+    if intent.run_id == intent.root_run_id:
+        return tx.select("calls", ended | {"run_id": intent.run_id}, limit=_SHOWN)
+    theirs = tx.select(
+        "calls", ended | {"asker": intent.asker}, order_by="started_at", descending=True, limit=50
+    )
+    others = (row for row in theirs if row["run_id"] != intent.run_id)
+    return [row for row in others if _root_of(tx, row) in (None, intent.root_run_id)]
+
+
+def _root_of(tx: Transaction, row: Row | None) -> str | None:
+    """The run around the tools in which a call was made; `None` where it was not kept."""
+    while row is not None and row["parent_call_key"] is not None:
+        row = tx.get("calls", row["parent_call_key"])
+    return None if row is None else str(row["run_id"])
 
 
 def _any_unclear(tx: Transaction) -> bool:

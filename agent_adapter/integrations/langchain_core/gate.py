@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 from agent_adapter.core.errors import ApprovalPending
+from agent_adapter.exec.scope import inside_a_tool
 from agent_adapter.integrations.langchain_core.calls import Native
 
 T = TypeVar("T")
@@ -65,12 +66,13 @@ async def until_decided(
     """What `attempt` gives; while it is `ApprovalPending`, the graph is paused.
 
     Whatever a client resumes the graph with is ignored: it only makes the call ask again. Outside
-    of a graph that can pause the error is raised. `alone` is for a call in a thread of its own:
-    LangGraph itself waits for the threads that have begun.
+    of a graph that can pause the error is raised, and so it is in a graph that a tool runs: the
+    tool's own call then waits, and pauses the graph around it. `alone` is for a call in a thread of
+    its own: LangGraph itself waits for the threads that have begun.
     """
     # LangGraph 1.2 maps the calls of a sync `ToolNode` over threads: when one pauses, a call whose
     # thread has not begun is cancelled, runs nothing, and is asked about after the next resume.
-    if not native.pausable:
+    if not native.pausable or inside_a_tool():
         return await attempt()
     if alone:
         return await _asking(tool, attempt, None)
