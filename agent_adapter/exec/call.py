@@ -168,9 +168,8 @@ class Call:
             self.conversation: str | None = RUN_SCOPE + self.run_id if self.run_is_known else None
             if dialogue is not None:
                 self.conversation = conversation_key(ctx.tenant, dialogue)
-        within = self.run_id
-        if given is not None and given.anchor is not None:
-            within = run_key(ctx.tenant, given.anchor)
+        anchor = None if given is None else given.anchor
+        within = self.run_id if anchor is None else run_key(ctx.tenant, anchor)
         self.position_key: str | None = (
             place_of(within, ctx.position) if ctx.position is not None else None
         )
@@ -352,8 +351,7 @@ class Call:
     def found_at(self, place: str | None) -> None:
         """Set the place at which the call was made before, found only now."""
         if place is not None:
-            self.position_key = place
-            self._intent = None
+            self.position_key, self._intent = place, None
 
     def count_entry(self, before: int) -> None:
         """Note that its tool was entered `before` times, unless that is known already."""

@@ -101,13 +101,18 @@ class InFlightCalls:
             self._issued.popitem(last=False)
 
     def twin(self, call: Claimant) -> str | None:
-        """The key of the same call, under way here: at its place, or with its native id."""
-        ctx = call.ctx
-        mine = (ctx.call_id, ctx.principal, ctx.tenant)
+        """The key of the same call, under way here.
+
+        It is the one at the same place, with the same native id, or of an earlier making of the
+        run, whose tools may go on when their caller has given up.
+        """
+        ctx, placed = call.ctx, call.position_key is not None
         same = (call.position_key or call.run_id, call.spec.name, call.raw_digest)
         for other in self._claimed.get(same, {}).values():
-            theirs = (other.ctx.call_id, other.ctx.principal, other.ctx.tenant)
-            if other is not call and (call.position_key is not None or mine == theirs):
+            theirs = other.ctx
+            if other is call or (theirs.principal, theirs.tenant) != (ctx.principal, ctx.tenant):
+                continue
+            if placed or theirs.call_id == ctx.call_id or theirs.attempt < ctx.attempt:
                 return other.call_key
         return None
 

@@ -56,9 +56,10 @@ async def find(call: Call) -> Recorded | None:
     again = ctx.attempt > 1 or ctx.reexecutes or call.position_key is not None
     if again and call.spec.effects != "write":
         # It has no row yet, but it may be under way.
-        twin = runtime.in_flight.twin(call)
-        if twin is not None:
+        waited: set[str] = set()
+        while (twin := runtime.in_flight.twin(call)) is not None and twin not in waited:
             await runtime.in_flight.ended(twin)
+            waited.add(twin)
     if again:
         begun, known = await runtime.store.write(_look_up(call, issue_again))
     else:

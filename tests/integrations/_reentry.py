@@ -263,6 +263,8 @@ def cannot(cell: Cell) -> Reason | None:
     reason = CANNOT.get((cell.framework, cell.reentry)) or NO_ID.get((cell.framework, cell.ids))
     if reason is None and cell.reentry == "tool-retry" and cell.depth == "direct" and cell.writes:
         return "a write is never retried: `retries` is refused where the tool is defined"
+    if reason is None and (cell.framework, cell.reentry, cell.ids) == ("ag2", "pause", "empty"):
+        return "AG2 pairs results with calls by id: of two calls without one it shows one result"
     if cell.framework.startswith("agno") and (cell.reentry, cell.effects) == _AGNO:
         return "a pause ends the making of the run: what follows goes on from the pause"
     return reason

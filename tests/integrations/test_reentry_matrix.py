@@ -51,7 +51,7 @@ CELLS = [
     )
 ]
 POSSIBLE = [cell for cell in CELLS if cannot(cell) is None]
-TAKEN = random.Random(24).sample(POSSIBLE, sample("cells", quick=320, full=len(POSSIBLE)))
+TAKEN = random.Random(24).sample(POSSIBLE, sample("cells", quick=400, full=len(POSSIBLE)))
 
 
 @pytest.mark.parametrize("cell", TAKEN, ids=str)
