@@ -233,6 +233,7 @@ def _insert(tx: Transaction, opening: Opening, folded: str) -> Row:
         "expected": None,
         "paused": int(opening.paused),
         "tenant": opening.tenant,
+        "summary": None,
     }
     tx.insert("channels", row)
     for place, (agent_id, name) in enumerate(opening.names.items()):

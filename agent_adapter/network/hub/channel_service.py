@@ -202,14 +202,16 @@ class ChannelService:
     async def snapshot(self, channel_id: str) -> ChannelSnapshot:
         """The channel as it is now; `NotFoundError` for an unknown id."""
         cached = self.snapshots.get(channel_id)
-        if cached is None:
-            await self.check(channel_id)
         adapters = self._adapters
 
         def op(tx: Transaction) -> ChannelSnapshot:
             return load_snapshot(tx, channel_row(tx, channel_id), adapters, cached)
 
-        return await self.read(op)
+        try:
+            return await self.read(op)
+        except (ValueError, KeyError, TypeError):
+            await self.check(channel_id)  # says what was changed, so that it cannot be read
+            raise
 
     def tell(self, change: Change, missed: Sequence[Envelope] = ()) -> None:
         """Cache the new snapshot; deliver the envelopes and due turns of a durable change.
@@ -334,6 +336,7 @@ class ChannelService:
         return [envelope for _, envelope in entries]
 
     def _forget(self, channel_id: str) -> None:
+        self.whole.discard(channel_id)
         self.snapshots.pop(channel_id, None)
         self._delivered.pop(channel_id, None)
         self._locks.pop(channel_id, None)
