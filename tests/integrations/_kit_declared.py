@@ -1,4 +1,4 @@
-"""The checks that run where a harness declares them: C9 to C14."""
+"""The checks that run where a harness declares them: C9 to C15."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from ..fakes.hooks import RaisingHook, RecordingHook
 from ._kit_paused import check_paused
 from ._kit_support import Check, Probe, RunnerFactory, expect, outcome_of, ports_of, spec_for
+from ._kit_told import check_told
 
 __all__ = ["DECLARED"]
 
@@ -309,5 +310,6 @@ DECLARED: dict[str, Check] = {
     "C12": check_everything,
     "C13": check_results,
     "C14": check_untouched,
+    "C15": check_told,
 }
 """Checks by number; a harness names those that it can be driven for in `checks`."""

@@ -64,7 +64,7 @@ class ProviderHarness:
     name: str
     edits_supported = True
     approval = "port"
-    checks: ClassVar[frozenset[str]] = frozenset({"C9", "C10", "C11", "C12", "C13", "C14"})
+    checks: ClassVar[frozenset[str]] = frozenset({"C9", "C10", "C11", "C12", "C13", "C14", "C15"})
 
     def export(self, spec: ToolSpec, executor: ToolRunner) -> Exported:
         """The tool alone in a registry."""

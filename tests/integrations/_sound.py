@@ -73,7 +73,7 @@ class SoundHarness:
     edits_supported = True
     approval = "port"
     port_asks = 1
-    checks = frozenset({"C9", "C10", "C11", "C12", "C13", "C14"})
+    checks = frozenset({"C9", "C10", "C11", "C12", "C13", "C14", "C15"})
     integration: IntegrationBase = SoundIntegration()
 
     def export(self, spec: ToolSpec, executor: ToolRunner) -> Any:

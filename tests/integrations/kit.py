@@ -6,7 +6,8 @@ Write a `Harness`, then install what `contract_tests` returns:
 
 Item 0 is the fixture that holds the harness open for the module; the others are tests. A package
 of its own copies this file, `_kit_support.py` and `fakes/{hooks,approval}.py` into its `tests`
-package, and `_kit_declared.py` and `_kit_paused.py` too where its harness declares `checks`.
+package, and `_kit_declared.py`, `_kit_paused.py` and `_kit_told.py` too where its harness declares
+`checks`.
 """
 
 from __future__ import annotations
@@ -69,9 +70,10 @@ class Harness(Protocol):
         port_asks = n: how often the deciding port is asked for one call; 1 when left out.
         export_all(registry, executor): the module's `*_tools(registry)`.
         __aenter__, __aexit__: one session (server, client) per test module.
-        checks = {"C9", "C10", "C11", "C12", "C13", "C14"}: those of the further checks that the
-            framework can be driven for.
-        shown(raw) -> str: what the model reads of a result; needed by C9 and C13.
+        checks = {"C9", "C10", "C11", "C12", "C13", "C14", "C15"}: those of the further checks that
+            the framework can be driven for.
+        shown(raw) -> str: what the model reads of a result; needed by C9, C13 and C15.
+        cannot_tell = {ending: reason}: endings of C15 that the framework cannot reach.
         call_many(native, calls) -> list: runs `calls`, a list of `(call_id, arguments)`, in one
             turn, gets their approvals answered, and gives raw results in that order; for C10.
         paused(native, args, call_id=) -> state: one call of a tool that asks, up to the framework's

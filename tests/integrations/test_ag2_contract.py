@@ -30,7 +30,7 @@ class Ag2Harness:
     edits_supported = False
     approval = "native"
     native_uses_port = True
-    checks = frozenset({"C9", "C10", "C13", "C14"})
+    checks = frozenset({"C9", "C10", "C13", "C14", "C15"})
 
     def __init__(self) -> None:
         self._port = FakeApproval()

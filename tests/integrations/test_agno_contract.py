@@ -42,7 +42,7 @@ class AgnoHarness:
     approval = "native"
     native_uses_port = True
     parallel = False  # Agno runs the calls that were confirmed one after the other
-    checks = frozenset({"C9", "C10", "C11", "C13", "C14"})
+    checks = frozenset({"C9", "C10", "C11", "C13", "C14", "C15"})
 
     def __init__(self) -> None:
         self._port = FakeApproval()

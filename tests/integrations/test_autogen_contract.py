@@ -31,7 +31,7 @@ class AutoGenHarness:
     # A cancelled run leaves its tools running (microsoft/autogen#7956).
     cancels_tool = False
     # Not C11: AutoGen never pauses for a tool, so there is no state to tamper with.
-    checks = frozenset({"C9", "C10", "C12", "C13", "C14"})
+    checks = frozenset({"C9", "C10", "C12", "C13", "C14", "C15"})
 
     def export(self, spec: ToolSpec, executor: ToolRunner) -> Any:
         """The tool."""

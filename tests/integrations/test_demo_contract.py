@@ -61,7 +61,7 @@ class WideDemoHarness(DemoHarness):
     """Declares every further check, and every optional member that the demo can have."""
 
     port_asks = 1
-    checks = frozenset({"C9", "C10", "C12", "C13", "C14"})
+    checks = frozenset({"C9", "C10", "C12", "C13", "C14", "C15"})
 
     def export_all(self, registry: Any, executor: ToolRunner) -> list[Any]:
         return list(demo().INTEGRATION.export_tools(registry, executor=executor))

@@ -39,7 +39,7 @@ class FastMcpHarness:
     edits_supported = True
     approval = "port"
     native_call_ids = False  # the id is the connection's and the request's: both ends make it
-    checks = frozenset({"C9", "C10", "C12", "C13", "C14"})
+    checks = frozenset({"C9", "C10", "C12", "C13", "C14", "C15"})
 
     def export(self, spec: ToolSpec, executor: ToolRunner) -> Any:
         """The tool."""

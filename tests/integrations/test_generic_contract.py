@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -30,6 +31,9 @@ class LoopHarness(ProviderHarness):
     name = "generic"
     script: Any = ChatScript
     options: dict[str, Any] = {}  # noqa: RUF012  # replaced by subclasses, never changed
+    cannot_tell = MappingProxyType(
+        {"pending": "the loop pauses: the model is asked on when the person has decided"}
+    )
 
     def native(self, spec: ToolSpec, executor: ToolRunner) -> Any:
         """A tool for a loop of one's own; the loop makes the provider's form of it."""

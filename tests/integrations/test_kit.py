@@ -10,6 +10,7 @@ import inspect
 import json
 import traceback
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -401,6 +402,19 @@ class CutsText(SoundHarness):
         return super().shown(raw)[:100_000]
 
 
+class LeavesOutTheAdvice(SoundHarness):
+    """Shows a model the first part of a message only."""
+
+    def shown(self, raw: Any) -> str:
+        return super().shown(raw).split(";")[0]
+
+
+class DeclaresNoReason(SoundHarness):
+    """Leaves an ending out without saying why."""
+
+    cannot_tell = MappingProxyType({"expired": ""})
+
+
 class CopiesTheRunner(SoundHarness):
     """Copies what it is given, deeply, as AG2 does at registration."""
 
@@ -484,6 +498,8 @@ BROKEN: list[tuple[str, Any, str]] = [
     ("C14", CopiesTheRunnerFlat, "the executor that was given ran 0 calls"),
     ("C14", CopiesTheSpec, "the spec was copied"),
     ("C14", SharesTheSchema, "a second export shows"),
+    ("C15", LeavesOutTheAdvice, "denied: the model reads"),
+    ("C15", DeclaresNoReason, "expired: no reason"),
 ]
 
 
@@ -600,7 +616,7 @@ def test_only_declared_checks_are_added() -> None:
         checks = frozenset({"C99"})
 
     assert list(checks_of(Bare)) == ["C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8"]
-    with pytest.raises(ValueError, match=r"C99.*C14"):
+    with pytest.raises(ValueError, match=r"C99.*C15"):
         checks_of(Wrong)
 
 

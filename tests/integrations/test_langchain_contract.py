@@ -37,7 +37,7 @@ class LangChainHarness:
     edits_supported = False
     approval = "native"
     native_uses_port = True
-    checks = frozenset({"C9", "C10", "C12", "C13", "C14"})
+    checks = frozenset({"C9", "C10", "C12", "C13", "C14", "C15"})
 
     def __init__(self) -> None:
         self._port = FakeApproval()

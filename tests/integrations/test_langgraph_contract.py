@@ -44,7 +44,7 @@ class LangGraphHarness:
     edits_supported = False
     approval = "native"
     native_uses_port = True
-    checks = frozenset({"C9", "C10", "C11", "C12", "C13", "C14"})
+    checks = frozenset({"C9", "C10", "C11", "C12", "C13", "C14", "C15"})
 
     def __init__(self) -> None:
         self._port = FakeApproval()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,19 @@ from ..sampling import sample
 from . import _reentry_agents as agents
 from . import _reentry_graphs as graphs
 from . import _reentry_providers as providers
-from ._reentry import DEPTHS, EFFECTS, IDS, REENTRIES, Cell, Driver, World, cannot, within
+from ._reentry import (
+    CANNOT,
+    DEPTHS,
+    EFFECTS,
+    IDS,
+    NO_ID,
+    REENTRIES,
+    Cell,
+    Driver,
+    World,
+    cannot,
+    within,
+)
 from ._reentry_rules import SCENES, expected
 
 pytestmark = [pytest.mark.anyio, pytest.mark.contract]
@@ -78,3 +91,22 @@ async def _check(cell: Cell, world: World, driver: Driver) -> None:
     assert wanted.rows[0] <= len(rows) <= wanted.rows[1], seen
     last = "a person is asked" if driver.waiting else driver.read[-1]
     assert wanted.read in last, seen
+
+
+def table() -> str:
+    """What the frameworks cannot offer, as the page on calls prints it."""
+    reasons = CANNOT | NO_ID
+    rows: dict[tuple[str, str], list[str]] = {}
+    for (framework, what), reason in reasons.items():
+        title = f"ids: {what}" if (framework, what) in NO_ID else what.replace("-", " ")
+        rows.setdefault((title, reason), []).append(framework)
+    lines = ["| what | not in | because |", "|---|---|---|"]
+    lines += [f"| {what} | {', '.join(who)} | {why} |" for (what, why), who in rows.items()]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_says_what_is_left_out() -> None:
+    """Nothing is skipped silently: each cell that is left out has its reason on the page."""
+    page = Path(__file__).parents[2] / "docs" / "calls.md"
+    assert table() in page.read_text()
+    assert all(cannot(cell) for cell in CELLS if cell not in POSSIBLE)
