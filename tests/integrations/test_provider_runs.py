@@ -22,7 +22,7 @@ from .test_provider_identity import WATER, Garden
 
 pytestmark = [pytest.mark.anyio, pytest.mark.contract]
 
-LOOK = ("c0", "look", {})
+LOOK: tuple[str, str, Any] = ("c0", "look", {})
 _REFUSED = {True: "run-limit-exceeded", False: "approval-denied"}
 
 

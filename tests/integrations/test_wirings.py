@@ -43,7 +43,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.contract]
 Turns = list[list[tuple[str, str, dict[str, Any]]]]
 Wiring = Callable[[aa.ToolRegistry, aa.Executor, Turns], Awaitable[Any]]
 
-LOOK = ("c1", "look", {})
+LOOK: tuple[str, str, Any] = ("c1", "look", {})
 WATER = ("c2", "water", {"bed": "north"})
 
 
