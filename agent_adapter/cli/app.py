@@ -25,6 +25,7 @@ COMMANDS = (
     "mcp",
     "writes",
     "tokens",
+    "people",
     "keys",
     "db",
     "integrations",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from agent_adapter.cli.exit_codes import USAGE, CommandError
+from agent_adapter.core.logins import bare
 
 if TYPE_CHECKING:
     from agent_adapter.exec.approval.signing import ReviewerKey
@@ -49,7 +50,7 @@ Reason = Annotated[str | None, typer.Option("--reason", help="The reason, kept i
 def reviewer_name(stated: str | None) -> str:
     """The reviewer with the source of the name: `os:alice`, or `cli:alice` if stated."""
     if stated is not None:
-        if not stated.strip():
+        if not bare(stated):
             raise CommandError("--reviewer is empty: give a name, or omit the option", code=USAGE)
         return f"cli:{stated.strip()}"
     try:

@@ -15,8 +15,9 @@ from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import Settings, is_name
 from agent_adapter.core.rate import TokenBucket
 from agent_adapter.store import access
-from agent_adapter.store.access import ROLES, Session
+from agent_adapter.store.access import Session
 from agent_adapter.store.base import Transaction
+from agent_adapter.store.people import ROLES
 
 SESSION_COOKIE = "agent_adapter_session"
 SIGN_IN_COOKIE = "agent_adapter_sign_in"

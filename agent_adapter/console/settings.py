@@ -10,8 +10,8 @@ from pathlib import Path
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.exec.approval.signing import ReviewerKey
-from agent_adapter.store.access import ROLES
 from agent_adapter.store.base import Store
+from agent_adapter.store.people import ROLES
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """The host names of the same machine."""

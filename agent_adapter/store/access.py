@@ -12,12 +12,10 @@ import secrets
 from dataclasses import dataclass
 
 from agent_adapter.store import ledger
-from agent_adapter.store.approvals import Refusal
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.people import ROLES
+from agent_adapter.store.refusal import Refusal
 from agent_adapter.store.witness import UPKEEP
-
-ROLES = ("viewer", "approver", "admin")
-"""Each role includes the ones before it: read; decide; administer."""
 
 IDLE_SECONDS = 30 * 60.0
 """An unused session ends after this time."""

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_adapter.core.types import ApprovalRequest
-from agent_adapter.store import ledger, timekeeping, votes, waits
+from agent_adapter.store import ledger, people, timekeeping, votes, waits
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.refusal import Refusal
 
 __all__ = [
     "Refusal",
@@ -78,18 +79,6 @@ class Seen:
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """Why a record was not filed, decided or taken; `state` is the record's, if there is one.
-
-    `stale` means that the record has changed since the reviewer saw it.
-    """
-
-    reason: str
-    state: str = ""
-    stale: bool = False
-
-
 def get(tx: Transaction, id: str, tenant: str = "") -> Row | None:
     """The record, unless it does not exist or belongs to another tenant."""
     row = tx.get("approvals", id)
@@ -142,18 +131,21 @@ def decide(
 ) -> Row | Refusal:
     """Record one reviewer's decision; returns the updated record.
 
-    A record that needs several votes counts different reviewers, none of them the requester or
-    principal; a denial denies, an edit voids the votes given to other arguments. With `seen`
-    the decision is refused if the record has changed since the reviewer saw it.
+    A record that needs several votes counts different people (see `people.person_of`), none of
+    them the requester or principal; a denial denies, an edit voids the votes given to other
+    arguments. With `seen` the decision is refused if the record has changed since the reviewer
+    saw it.
     """
-    if not reviewer.strip():
-        return Refusal(reason="a decision needs the name of its reviewer")
+    key = people.key_of(signature)
+    problem = people.problem(tx, reviewer, key)
     row = get(tx, id, tenant)
     if row is None:
         return Refusal(reason=f"no approval {id}")
+    if problem is not None:
+        return Refusal(reason=problem, state=row["state"])
     current = row
     row = expire(tx, row)
-    refused = _cannot_decide(row, reviewer, signature) or _is_stale(current, seen)
+    refused = _cannot_decide(tx, row, reviewer, signature) or _is_stale(current, seen)
     if refused is not None:
         return refused
     asked = json.loads(row["request"])
@@ -170,7 +162,7 @@ def decide(
     if "state" in values:
         waits.wake(tx, id)
     facts = {"approval": id, "verdict": verdict, "reviewer": reviewer, "reason": reason}
-    facts["digest"] = row["digest"]
+    facts |= {"digest": row["digest"], "person": people.person_of(tx, reviewer, key)}
     edits = {} if edited is None else {"edited": True}
     ledger.append(tx, row["run_id"], "approval-decided", row["call_key"], facts | edits)
     return row | values
@@ -219,14 +211,17 @@ def take_elsewhere(tx: Transaction, use: Take) -> Refusal | None:
     return refusal
 
 
-def _cannot_decide(row: Row, reviewer: str, signature: str | None) -> Refusal | None:
+def _cannot_decide(
+    tx: Transaction, row: Row, reviewer: str, signature: str | None
+) -> Refusal | None:
     id, state = row["id"], row["state"]
     if state != "pending":
         by = f" by {row['reviewer']}" if row["reviewer"] and state != "expired" else ""
         why = f": {row['reason']}" if state == "withdrawn" else ""
         return Refusal(reason=f"approval {id} is already {state}{by}{why}", state=state)
     asked = json.loads(row["request"])
-    if asked.get("by_others") and _is_one_of(reviewer, (row["principal"], row["requester"])):
+    whose = {people.person_of(tx, row[name]) for name in ("principal", "requester")}
+    if asked.get("by_others") and people.person_of(tx, reviewer, people.key_of(signature)) in whose:
         return Refusal(reason=f"{reviewer} asked for this call and cannot decide it", state=state)
     if asked.get("signed") and signature is None:
         return Refusal(
@@ -235,12 +230,6 @@ def _cannot_decide(row: Row, reviewer: str, signature: str | None) -> Refusal | 
             state=state,
         )
     return None
-
-
-def _is_one_of(reviewer: str, people: tuple[str | None, ...]) -> bool:
-    """Whether the reviewer is one of them, with or without a prefix (`token:kim`)."""
-    bare = reviewer.partition(":")[2] or reviewer
-    return any(person is not None and person in (reviewer, bare) for person in people)
 
 
 def _is_stale(row: Row, seen: Seen | None) -> Refusal | None:

@@ -312,6 +312,23 @@ SESSIONS = Table(
 """People who are signed in; `id` is a hash of what their browser holds, `via` how they were known,
 and `token_id` is `None` for one whom a proxy named."""
 
+PEOPLE = Table("people", _columns("id name folded created_at:real revoked_at:real"), key=("id",))
+"""People; `folded` is the name in the form in which names are compared."""
+
+LOGINS = Table(
+    "logins",
+    _columns("login person_id name public_key valid_until:real created_at:real revoked_at:real"),
+    key=("login",),
+    indexes=(("name",), ("person_id",)),
+)
+"""What people are known by: `name` is the bare name of a log-in, for comparison; a signing key has
+a `public_key` and ends at `valid_until`."""
+
+MEMBERSHIPS = Table(
+    "memberships", _columns("person_id tenant role at:real"), key=("person_id", "tenant")
+)
+"""The role of a person in a tenant."""
+
 NETWORK_TABLES: tuple[Table, ...] = (
     IDENTITIES,
     CHANNELS,
@@ -346,5 +363,8 @@ TABLES: tuple[Table, ...] = (
     *NETWORK_TABLES,
     TOKENS,
     SESSIONS,
+    PEOPLE,
+    LOGINS,
+    MEMBERSHIPS,
 )
 """Every table, in the order in which they are made."""

@@ -36,6 +36,10 @@ CHANNEL = "#channel:"
 NETWORK = "#network"
 """The chain that vouches for participants, transition graphs, tasks and commands."""
 
+PEOPLE = "#people:"
+"""Begins the name of the chain that vouches for who has which role in a tenant; the rest is the
+tenant's name."""
+
 _DIGEST_BYTES = 16
 _AT_ONCE = 500
 
@@ -104,6 +108,15 @@ def _of_network(tx: Transaction, row: Row) -> str | None:
     return NETWORK
 
 
+def _of_membership(tx: Transaction, row: Row) -> str | None:
+    return chain_of_people(row["tenant"] or "")
+
+
+def chain_of_people(tenant: str) -> str:
+    """The chain that vouches for the roles in a tenant; those in no tenant are the store's."""
+    return PEOPLE + tenant if tenant else UPKEEP
+
+
 _OF_CHANNELS: dict[str, _Chain] = {
     "channels": _of_channel,
     "channel_members": _of_channel,
@@ -126,6 +139,9 @@ _CHAINS: dict[str, _Chain] = {
     "taints": _of_scope,
     "meta": _of_name,
     "tokens": _of_store,
+    "people": _of_store,
+    "logins": _of_store,
+    "memberships": _of_membership,
     **_OF_CHANNELS,
     **dict.fromkeys(_OF_NETWORK, _of_network),
 }
@@ -186,7 +202,7 @@ def is_scope(chain: str) -> bool:
 
 def is_run(chain: str) -> bool:
     """Whether the chain is that of a run, or of what was done to the store as a whole."""
-    return not (chain.startswith((LABELS, CHANNEL)) or chain == NETWORK)
+    return not (chain.startswith((LABELS, CHANNEL, PEOPLE)) or chain == NETWORK)
 
 
 def row_digest(key: bytes, table: str, row: Row) -> str:
@@ -233,6 +249,9 @@ def rows_of(tx: Transaction, chain: str) -> Iterator[tuple[str, Row]]:
     elif chain == NETWORK:
         yield from ((table, row) for table in _OF_NETWORK for row in tx.select(table))
         yield from (("audit", row) for row in tx.select("audit", {"channel_id": None}))
+    elif chain.startswith(PEOPLE):
+        here = {"tenant": chain.removeprefix(PEOPLE)}
+        yield from (("memberships", row) for row in tx.select("memberships", here))
     else:
         if not is_scope(chain):
             yield from _rows_of_run(tx, chain)
@@ -241,7 +260,9 @@ def rows_of(tx: Transaction, chain: str) -> Iterator[tuple[str, Row]]:
         yield from (("meta", row) for row in tx.select("meta", {"name": SWITCH}))
         for prefix in (RETENTION, HOLD):
             yield from (("meta", row) for row in meta_rows(tx, prefix))
-        yield from (("tokens", row) for row in tx.select("tokens"))
+        for table in ("tokens", "people", "logins"):
+            yield from ((table, row) for row in tx.select(table))
+        yield from (("memberships", row) for row in tx.select("memberships", {"tenant": ""}))
 
 
 def _rows_of_run(tx: Transaction, run_id: str) -> Iterator[tuple[str, Row]]:

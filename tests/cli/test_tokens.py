@@ -13,7 +13,7 @@ import pytest
 
 import agent_adapter as aa
 from agent_adapter.cli.tokens import Role
-from agent_adapter.store.access import ROLES
+from agent_adapter.store.people import ROLES
 
 from .conftest import Run
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent_adapter.core.errors import AgentAdapterError
+from agent_adapter.core.logins import bare
 from agent_adapter.exec.approval.signing import ReviewerKey
-from agent_adapter.store import approvals, timekeeping, withdrawing
+from agent_adapter.store import approvals, people, timekeeping, withdrawing
 from agent_adapter.store.approvals import Refusal, Seen
 from agent_adapter.store.base import Row, Store, Transaction
 from agent_adapter.store.keys import conversation_key, run_key
@@ -221,6 +222,10 @@ class Inbox:
             )
         signature = None
         if key is not None:
+            signer, public, named = key.name, key.public, reviewer
+            reviewer = await self._store.read(
+                lambda tx: people.reviewer_of(tx, named, signer, public)
+            )
             signature = key.sign(row, verdict=verdict, reviewer=reviewer, edited=edited)
             # What was signed is what was read; anything else must not be decided with it.
             seen = seen or Seen(digest=row["digest"], version=approvals.version_of(row))
@@ -243,7 +248,7 @@ class Inbox:
 
 
 def _named(reviewer: str | None) -> str | None:
-    if reviewer is not None and not reviewer.strip():
+    if reviewer is not None and not bare(reviewer):
         raise AgentAdapterError("a reviewer has a name: give it, or leave `reviewer` out")
     return reviewer
 

@@ -26,7 +26,7 @@ from agent_adapter.exec.replay import Recorded
 from agent_adapter.exec.runtime import Runtime
 from agent_adapter.exec.scope import current_scope
 from agent_adapter.store import approvals
-from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.base import Row, Store, Transaction
 from agent_adapter.store.identity import look_up
 
 
@@ -60,7 +60,7 @@ async def resumed(
     await stages.prepare(call, call.given, guard=False, ask=False)
     if call.digest != row["digest"]:
         raise ApprovalDenied(f"the arguments of {record_id} no longer read as they were shown")
-    _refuse_unsigned(row, call)
+    await _refuse_unsigned(records, row, call)
     await decide.accept(call, decision_of(row))
     return call, None
 
@@ -78,12 +78,12 @@ def _refuse_changed(spec: ToolSpec, row: Row, seen: dict[str, Any]) -> None:
         raise ApprovalDenied(f"the run of approval {row['id']} was erased")
 
 
-def _refuse_unsigned(row: Row, call: Call) -> None:
+async def _refuse_unsigned(records: Store, row: Row, call: Call) -> None:
     """Where signatures are required: refuse a record without one, or that shows another call."""
     signers: Signers | None = getattr(call.runtime.approval, "signers", None)
     if signers is None:
         return
-    problem = signers.problem(row)
+    problem = await records.read(lambda tx: signers.problem(tx, row))
     if problem is None and (
         row["tool"] != call.spec.name or not same_arguments(row, call.arguments)
     ):

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.core.canonical import canon
 from agent_adapter.core.errors import AgentAdapterError, ToolDefinitionError
 from agent_adapter.core.extras import check_installed
-from agent_adapter.store.base import Row
+from agent_adapter.store import people
+from agent_adapter.store.base import Row, Transaction
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -90,16 +91,14 @@ class ReviewerKey:
     @property
     def public(self) -> str:
         """The public half as text (`ed25519:…`), for `DeferredApproval(reviewers=…)`."""
-        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-        raw = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        return PREFIX + base64.b64encode(raw).decode()
+        return _text_of(self._key.public_key())
 
     def sign(self, row: Row, *, verdict: str, reviewer: str, edited: str | None = None) -> str:
         """The signature on a decision about the record, as the record keeps it (JSON text)."""
         at = time.time()
         said = statement(row, verdict=verdict, reviewer=reviewer, decided_at=at, edited=edited)
         kept = {"v": _VERSION, "key": self.name, "reviewer": reviewer, "decided_at": at}
+        kept["public"] = self.public
         return json.dumps(kept | {"signature": base64.b64encode(self._key.sign(said)).decode()})
 
 
@@ -116,10 +115,11 @@ class Signers:
         self._keys = {name: _public_key(name, key) for name, key in keys.items()}
         self._use_within = use_within
 
-    def problem(self, row: Row) -> str | None:
+    def problem(self, tx: Transaction, row: Row) -> str | None:
         """Why the approval that a record shows does not count; `None` when it does.
 
-        `row` must say `approved` or `taken`.
+        The key must be pinned here, and be neither revoked nor out of its time in the table of
+        people. `row` must say `approved` or `taken`.
         """
         from cryptography.exceptions import InvalidSignature
 
@@ -141,6 +141,12 @@ class Signers:
             return f"the signature on approval {row['id']} does not fit what the record says"
         if reviewer != row["reviewer"]:
             return f"approval {row['id']} names another reviewer than the one who signed it"
+        if kept.get("public", _text_of(key)) != _text_of(key):
+            return f"the signature on approval {row['id']} names another key than {signer!r}'s"
+        decided_at = row["decided_at"] or tx.now
+        lapsed = people.signature_problem(tx, reviewer, signer, _text_of(key), decided_at)
+        if lapsed is not None:
+            return f"approval {row['id']} {lapsed}"
         if row["state"] == "approved" and not -_SKEW <= time.time() - at <= self._use_within:
             return f"the signature on approval {row['id']} is out of time"
         return None
@@ -186,6 +192,27 @@ def _arguments(row: Row) -> str:
 
 def _text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read_public_key(path: str | os.PathLike[str]) -> str:
+    """The public key in a `.pub` file; `AgentAdapterError` for a file that holds none."""
+    check_installed("signing")
+    try:
+        text = Path(path).read_text(encoding="ascii").strip()
+        return _text_of(_public_key(str(path), text))
+    except (OSError, ValueError) as exc:
+        why = exc.strerror if isinstance(exc, OSError) else "it is not ASCII text"
+        raise AgentAdapterError(f"the public key {path} cannot be read: {why}") from exc
+    except ToolDefinitionError as exc:
+        raise AgentAdapterError(
+            f"{path} is no Ed25519 public key: give the .pub file of `agent-adapter keys create`"
+        ) from exc
+
+
+def _text_of(key: Ed25519PublicKey) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return PREFIX + base64.b64encode(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
 
 
 def _public_key(name: str, key: str | bytes) -> Ed25519PublicKey:

@@ -12,6 +12,7 @@ REVISIONS: tuple[str, ...] = (
     "0007",
     "0008",
     "0009",
+    "0010",
 )
 """Known revisions; a file with another one is newer than this library."""
 

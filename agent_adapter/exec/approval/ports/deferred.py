@@ -57,13 +57,26 @@ class DeferredApproval:
         if not isinstance(row, Refusal) and row["state"] == "pending" and self._wait > 0:
             row = await self._decided(row)
         if self.signers is not None and not isinstance(row, Refusal):
-            problem = _unsigned(self.signers, row, request)
+            problem = await self._unsigned(self.signers, row, request)
             if problem is not None:
                 return ApprovalDecision.deny(reason=problem, record_id=row["id"])
         if _is_for_another(row, request):
             # Its run is unknown: an approval cannot find its call again, so `resume` makes it.
             return ApprovalDecision.pending(row["id"], expires_at=row["use_by"])
         return stamped(decision_of(row), request)
+
+    async def _unsigned(self, signers: Signers, row: Row, request: ApprovalRequest) -> str | None:
+        """Why an approval is not signed, or signed for something other than this call."""
+        from agent_adapter.exec.approval.signing import same_arguments
+
+        if row["state"] not in ("approved", "taken"):
+            return None
+        problem = await self.store.read(lambda tx: signers.problem(tx, row))
+        # Another digest is a value that changes with every validation: what was shown is run.
+        other = row["digest"] == request.digest and not same_arguments(row, request.arguments)
+        if problem is None and (row["tool"] != request.tool or other):
+            problem = f"approval {row['id']} shows another call than the one that would run"
+        return problem
 
     async def _decided(self, row: Row) -> Row:
         until = time.monotonic() + self._wait
@@ -95,20 +108,6 @@ def _signers(
     from agent_adapter.exec.approval.signing import Signers
 
     return Signers(reviewers or {}, use_within=use_within)
-
-
-def _unsigned(signers: Signers, row: Row, request: ApprovalRequest) -> str | None:
-    """Why an approval is not signed, or signed for something other than this call."""
-    from agent_adapter.exec.approval.signing import same_arguments
-
-    if row["state"] not in ("approved", "taken"):
-        return None
-    problem = signers.problem(row)
-    # Another digest is a value that changes with every validation: what was shown is run instead.
-    other = row["digest"] == request.digest and not same_arguments(row, request.arguments)
-    if problem is None and (row["tool"] != request.tool or other):
-        problem = f"approval {row['id']} shows another call than the one that would run"
-    return problem
 
 
 def decision_of(row: Row | Refusal) -> ApprovalDecision:

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from agent_adapter.core.errors import ToolDefinitionError
+from agent_adapter.core.logins import bare
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec.approval.ports.callback import CallbackApproval, Reviewer
 from agent_adapter.exec.approval.ports.deferred import DeferredApproval
@@ -64,8 +65,9 @@ class QuorumApproval(DeferredApproval):
             return ApprovalDecision.deny(
                 reason="an edit voids the votes on the call as it was asked"
             )
-        asked_by = (request.principal, request.requester)
-        names = {(answer.reviewer or "").strip() for answer in answers} - {"", *asked_by}
+        asked_by = {bare(request.principal), bare(request.requester)}
+        people = {bare(answer.reviewer): answer.reviewer or "" for answer in answers}
+        names = [name.strip() for who, name in people.items() if who and who not in asked_by]
         if len(names) < self._n:
             return ApprovalDecision.deny(reason=f"{len(names)} of {self._n} reviewers approved")
         return ApprovalDecision.approve(reviewer=", ".join(sorted(names)))
