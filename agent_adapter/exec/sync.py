@@ -1,4 +1,4 @@
-"""Shorthand: one call of a decorated function through the default executor."""
+"""Shorthand: one call of a decorated function through the executor at hand."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ from typing import Any
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.core.tool import ToolSpec, spec_of
+from agent_adapter.exec.call import Call
 from agent_adapter.exec.defaults import runner_for
+from agent_adapter.exec.scope import current_scope
 
 
 async def acall(tool: Callable[..., Any] | ToolSpec, /, **arguments: Any) -> Any:
-    """Run one call of `tool`, a decorated function or a `ToolSpec`, in the default executor."""
-    return await runner_for(None).run_spec(spec_of(tool), arguments, ToolContext())
+    """Run one call of `tool`, a decorated function or a `ToolSpec`.
+
+    Inside a tool it runs in that tool's executor, elsewhere in the default executor.
+    """
+    around = current_scope.get()
+    # Another executor would keep the call in another store: a crash would repeat it.
+    runner = around.runtime.runner if isinstance(around, Call) else None
+    return await runner_for(runner).run_spec(spec_of(tool), arguments, ToolContext())
 
 
 def call(tool: Callable[..., Any] | ToolSpec, /, **arguments: Any) -> Any:

@@ -335,3 +335,28 @@ async def test_a_step_without_an_executor_just_runs() -> None:
         return await ctx.step("double", lambda n: 2 * n, 21)
 
     assert await aa.ToolSpec.from_function(outer).invoke({}, aa.ToolContext()) == 42
+
+
+@pytest.mark.parametrize("sync", [False, True])
+async def test_calls_of_the_shorthand_inside_a_tool_go_through_its_executor(
+    store: Any, sync: bool
+) -> None:
+    """I4: their rows, approvals and outcomes are in the store of the tool that makes them."""
+    inner = aa.ToolSpec.from_function(_count, effects="write")
+
+    def outer_sync() -> int:
+        """Call the inner tool."""
+        return int(aa.call(inner, n=2))
+
+    async def outer() -> int:
+        """Call the inner tool."""
+        return int(await aa.acall(inner, n=2))
+
+    spec = aa.ToolSpec.from_function(outer_sync if sync else outer, name="outer", effects="write")
+    assert await Executor(store=store).run_spec(spec, {}) == 2
+    assert sorted(row["tool"] for row in await rows(store)) == ["_count", "outer"]
+
+
+def _count(n: int) -> int:
+    """Give it back."""
+    return n
