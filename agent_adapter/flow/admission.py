@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from agent_adapter.core.errors import ProtocolError, WorkflowGraphError
-from agent_adapter.flow.check import check_graph
+from agent_adapter.flow.check import graph_errors
 from agent_adapter.flow.compiled import CompiledGraph, compile_graph
 from agent_adapter.flow.envelope import EV_CONTEXT_SET, Envelope, envelope_problems, is_turn
 from agent_adapter.flow.findings import ChannelFacts
 from agent_adapter.flow.registry import TransitionRegistry
 from agent_adapter.flow.state import WorkflowState
 from agent_adapter.flow.wire import json_copy
+
+_MOST_SHOWN = 10
 
 
 def opening_state(
@@ -42,9 +44,9 @@ def opening_state(
         graph = compile_graph(data, registry)
     except WorkflowGraphError as exc:
         raise ProtocolError(f"knobs['graph']: {exc}") from exc
-    refused = [item for item in check_graph(graph.graph, facts) if item.severity == "error"]
+    refused = graph_errors(graph.graph, facts)
     if refused:
-        raise ProtocolError("knobs['graph']: " + "; ".join(map(str, refused)))
+        raise ProtocolError("knobs['graph']: " + "; ".join(map(str, refused[:_MOST_SHOWN])))
     state = WorkflowState(
         participant_order=order,
         expected_next_speaker=graph.graph.initial_speaker,

@@ -14,10 +14,15 @@ from agent_adapter.flow.conditions import (
     TurnCountAtLeast,
     atoms,
 )
-from agent_adapter.flow.context_vars import writers_of
 from agent_adapter.flow.findings import ChannelFacts, Finding
 from agent_adapter.flow.logic import disjoint, implies
-from agent_adapter.flow.refusals import bad_max_turns, duplicate_participants, strangers
+from agent_adapter.flow.refusals import (
+    bad_max_turns,
+    duplicate_participants,
+    next_speaker,
+    open_route_to_privileged,
+    strangers,
+)
 from agent_adapter.flow.subject import NumberedTransition, Subject, subject_of
 from agent_adapter.flow.targets import (
     AgentTarget,
@@ -25,7 +30,6 @@ from agent_adapter.flow.targets import (
     RoundRobinTarget,
     StayTarget,
     TerminateTarget,
-    TransitionTarget,
 )
 from agent_adapter.flow.transitions import GraphRules
 
@@ -33,9 +37,19 @@ from agent_adapter.flow.transitions import GraphRules
 def check_graph(graph: GraphRules, facts: ChannelFacts | None = None) -> list[Finding]:
     """The findings about `graph`, errors first; more `facts` allow more checks."""
     subject = subject_of(graph, facts or ChannelFacts())
-    found = [finding for look in _CHECKS for finding in look(subject)]
+    found = [finding for look in (*_REFUSALS, *_CHECKS) for finding in look(subject)]
     rank = {"error": 0, "warning": 1, "info": 2}
     return sorted(found, key=lambda finding: rank[finding.severity])
+
+
+def graph_errors(graph: GraphRules, facts: ChannelFacts) -> list[Finding]:
+    """The findings of severity `error` alone, in time that grows with the size of the graph.
+
+    The other checks compare all rules with each other: too long for a graph of a foreign party.
+    """
+    subject = subject_of(graph, facts, compared=False)
+    found = [finding for look in _REFUSALS for finding in look(subject)]
+    return [finding for finding in found if finding.severity == "error"]
 
 
 # --- rules that cannot do what they say -------------------------------------------------------
@@ -132,7 +146,7 @@ def _sticky_context(subject: Subject) -> Iterator[Finding]:
     for rule in subject.rules:
         if rule.index in subject.dead or not _lasting(rule.when):
             continue
-        speaker = _next_speaker(rule.then, subject.facts)
+        speaker = next_speaker(rule.then, subject.facts)
         if speaker is None:
             continue
         again: TransitionCondition = FromSpeaker(speaker)
@@ -160,14 +174,6 @@ def _lasting(when: TransitionCondition) -> bool:
     lasting = (ContextEquals, ContextMatches, TurnCountAtLeast, Always)
     context = any(isinstance(part, (ContextEquals, ContextMatches)) for part in parts)
     return context and all(isinstance(part, lasting) for part in parts)
-
-
-def _next_speaker(target: TransitionTarget, facts: ChannelFacts) -> str | None:
-    if isinstance(target, AgentTarget):
-        return target.agent_id
-    if isinstance(target, RevertToInitiatorTarget):
-        return facts.opener
-    return None
 
 
 def _matches_missing_key(subject: Subject) -> Iterator[Finding]:
@@ -235,30 +241,6 @@ def _opener_cannot_speak(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _open_route_to_privileged(subject: Subject) -> Iterator[Finding]:
-    for rule in subject.rules:
-        target = _next_speaker(rule.then, subject.facts)
-        if target not in subject.facts.privileged:
-            continue
-        keys = {atom.key for atom in atoms(rule.when) if isinstance(atom, ContextEquals)}
-        open_keys = sorted(
-            key for key in keys if writers_of(key, subject.facts.context_acl) is None
-        )
-        if any(isinstance(atom, ContextMatches) for atom in atoms(rule.when)):
-            open_keys = open_keys or (["context"] if not subject.facts.context_acl else [])
-        if open_keys:
-            yield Finding(
-                code="open-route-to-privileged",
-                severity="warning",
-                message=(
-                    f"any participant can set {', '.join(open_keys)} and so give the turn to "
-                    f"{subject.named(target or '')}"
-                ),
-                where=rule.where,
-                fix="name the writers of the key in knobs['context_acl']",
-            )
-
-
 def _never_speaks(subject: Subject) -> Iterator[Finding]:
     participants = subject.facts.participants
     if participants is None:
@@ -278,10 +260,13 @@ def _never_speaks(subject: Subject) -> Iterator[Finding]:
             )
 
 
-_CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
+_REFUSALS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     bad_max_turns,
     duplicate_participants,
     strangers,
+    open_route_to_privileged,
+)
+_CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     _reversed_priorities,
     _dead_rules,
     _dead_default,
@@ -290,6 +275,5 @@ _CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     _matches_missing_key,
     _kickoff,
     _opener_cannot_speak,
-    _open_route_to_privileged,
     _never_speaks,
 )

@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from agent_adapter.core.errors import WorkflowGraphError
+from agent_adapter.flow.conditions import ContextMatches, atoms, checked_expressions
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.flow.graph import TransitionGraph
 from agent_adapter.flow.registry import TransitionRegistry
@@ -33,7 +34,7 @@ class CompiledGraph:
         tool_names: the tools whose calls route a turn.
     """
 
-    __slots__ = ("_default", "_rules", "graph", "hash", "max_turns", "tool_names")
+    __slots__ = ("_default", "_expressions", "_rules", "graph", "hash", "max_turns", "tool_names")
 
     def __init__(self, graph: TransitionGraph, content_hash: str) -> None:
         self.graph = graph
@@ -44,12 +45,23 @@ class CompiledGraph:
         self._rules: tuple[tuple[_Evaluate, _Resolve], ...] = tuple(
             (rule.when.evaluate, rule.then.resolve) for rule in graph.ordered()
         )
+        parts = (part for rule in graph.transitions for part in atoms(rule.when))
+        self._expressions = frozenset(
+            part.expression for part in parts if isinstance(part, ContextMatches)
+        )
 
     def decide(self, state: WorkflowState, envelope: Envelope) -> TransitionDecision:
         """The decision of the first transition that fires, else of the default target.
 
-        Raises `WorkflowGraphError` that names a custom condition or target that raised.
+        Raises `WorkflowGraphError` that names a custom condition or target that raised, or an
+        expression that would take too long on the present values.
         """
+        if not self._expressions:
+            return self._decided(state, envelope)
+        with checked_expressions(self._expressions, state, envelope):
+            return self._decided(state, envelope)
+
+    def _decided(self, state: WorkflowState, envelope: Envelope) -> TransitionDecision:
         at = -1
         try:
             for at, (fires, resolve) in enumerate(self._rules):  # noqa: B007  # named in the error

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from agent_adapter.core.errors import WorkflowGraphError
 from agent_adapter.flow.envelope import EV_PACKET, EV_TEXT, Envelope
+from agent_adapter.flow.expression_cost import checked_work, measured
 from agent_adapter.flow.expressions import compiled_expression
 from agent_adapter.flow.state import WorkflowState
 from agent_adapter.flow.targets import checked_text
 from agent_adapter.flow.wire import json_copy
+
+_checked: ContextVar[frozenset[str]] = ContextVar("checked_expressions", default=frozenset())
 
 
 class TransitionCondition(Protocol):
@@ -95,7 +100,8 @@ class ContextMatches:
     """Fires while a CEL expression is true.
 
     It may name `context` (the variables), `turn_count`, `speaker`, `tool`, `event_type` and `body`.
-    An expression that cannot be evaluated on the present values does not fire.
+    An expression that cannot be evaluated on the present values does not fire; one that would take
+    too long on them is refused (`WorkflowGraphError`), and so is the message.
     """
 
     expression: str
@@ -108,7 +114,8 @@ class ContextMatches:
     def evaluate(self, state: WorkflowState, envelope: Envelope) -> bool:
         """Whether the expression is true now."""
         compiled = compiled_expression(self.expression)
-        return compiled.matches({name: _READ[name](state, envelope) for name in compiled.names})
+        values = {name: _READ[name](state, envelope) for name in compiled.names}
+        return compiled.matches(values, checked=self.expression in _checked.get())
 
 
 @dataclass(slots=True)
@@ -200,6 +207,29 @@ def atoms(condition: TransitionCondition) -> Iterator[TransitionCondition]:
         held = getattr(condition, field)
         for inner in held if isinstance(held, (list, tuple)) else (held,):
             yield from atoms(inner)
+
+
+@contextmanager
+def checked_expressions(
+    texts: Collection[str], state: WorkflowState, envelope: Envelope
+) -> Iterator[None]:
+    """Evaluate these expressions of one graph without a check of each: together they are cheap.
+
+    `WorkflowGraphError` if they are not.
+    """
+    compiled = [compiled_expression(text) for text in texts]
+    names = {name for each in compiled for name in each.names}
+    measure = measured({name: _READ[name](state, envelope) for name in names})
+    work = sum(each.work(measure) for each in compiled)
+    try:
+        checked_work(work)
+    except ValueError as exc:
+        raise WorkflowGraphError(f"the expressions of the graph together: {exc}") from None
+    token = _checked.set(frozenset(texts))
+    try:
+        yield
+    finally:
+        _checked.reset(token)
 
 
 def routing_tool(envelope: Envelope) -> str | None:

@@ -74,6 +74,12 @@ __all__ = [
     "register_target",
 ]
 
+MAX_TRANSITIONS = 1000
+"""The most transitions of a graph that is read."""
+
+MAX_CONDITIONS = 2000
+"""The most elementary conditions of a graph that is read."""
+
 
 class _GraphObject(StrictModel):
     # Any: `TransitionGraph` and the registry check these themselves.
@@ -215,13 +221,22 @@ class TransitionGraph:
 
 
 def _read_transitions(rules: Any, registry: TransitionRegistry) -> Iterator[Transition]:
+    if len(rules) > MAX_TRANSITIONS:
+        raise WorkflowGraphError(
+            f"the graph has {len(rules)} transitions; {MAX_TRANSITIONS} are the most"
+        )
+    left = MAX_CONDITIONS
     for index, data in enumerate(rules):
         try:
             read = read_graph_object(_TransitionObject, data, "the transition")
             if read.then is None:
                 raise WorkflowGraphError("then names no target")
+            when = registry.condition_from_dict(read.when)
+            left -= sum(1 for _ in atoms(when))
+            if left < 0:
+                raise WorkflowGraphError(f"the graph has more than {MAX_CONDITIONS} conditions")
             yield Transition(
-                when=registry.condition_from_dict(read.when),
+                when=when,
                 then=registry.target_from_dict(read.then),
                 priority=read.priority,
             )

@@ -14,6 +14,7 @@ from agent_adapter.flow.targets import BUILTIN_TARGETS, TerminateTarget, Transit
 from agent_adapter.flow.wire import json_copy, read_graph_object
 
 _DEEPEST = 32
+_LONGEST = 500
 
 T = TypeVar("T", bound=TransitionTarget)
 C = TypeVar("C", bound=TransitionCondition)
@@ -114,6 +115,8 @@ class TransitionRegistry:
 
     def _nested(self, held: Any, depth: int) -> Any:
         if isinstance(held, list):
+            if len(held) > _LONGEST:
+                raise WorkflowGraphError(f"a condition has at most {_LONGEST} conditions in it")
             return [self._condition(item, depth) for item in held]
         return self._condition(held, depth)
 

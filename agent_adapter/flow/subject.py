@@ -59,11 +59,13 @@ class Subject:
         return f"{name} ({participant})" if name else participant
 
 
-def subject_of(graph: GraphRules, facts: ChannelFacts) -> Subject:
-    """The examined form of `graph`."""
+def subject_of(graph: GraphRules, facts: ChannelFacts, *, compared: bool = True) -> Subject:
+    """The examined form of `graph`; unless `compared`, no rule is taken for dead."""
     numbered = [NumberedTransition(index, rule) for index, rule in enumerate(graph.transitions)]
     rules = tuple(sorted(numbered, key=lambda rule: rule.transition.priority))
     speakers = _speakers(graph, facts)
+    if not compared:
+        return Subject(graph, facts, rules, frozenset(), speakers, default_dead=False)
     conditions = [rule.when for rule in rules]
     # A tool can hand the turn to a participant that no rule names: reachability by rules alone
     # does not prove a rule dead, only the full list of participants does.

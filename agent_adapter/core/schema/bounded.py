@@ -7,17 +7,20 @@ from contextvars import ContextVar
 from typing import Any
 
 import jsonschema
-from jsonschema import Draft202012Validator, FormatChecker
-from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from agent_adapter.core.problems import path_text
 from agent_adapter.core.schema.keywords import subschemas
+from agent_adapter.core.schema.meta import problem_of
 from agent_adapter.core.schema.patterns import compiled
 
 MAX_STEPS = 200_000
 """The most schemas that one check may visit; unions in recursive schemas can need billions."""
+
+_STEPS = 4_000
+_STEPS_PER_VALUE = 20
 
 _steps: ContextVar[list[int]] = ContextVar("steps_left")
 
@@ -28,12 +31,9 @@ class TooManySteps(Exception):
 
 def checker(schema: Mapping[str, Any]) -> Validator:
     """A validator of a schema in the normal form; `ValueError` names the problem of the schema."""
-    try:
-        # Patterns are compiled below; jsonschema would ask Python's own engine about them.
-        _Checker.check_schema(schema, format_checker=FormatChecker(formats=()))
-    except SchemaError as exc:
-        where = path_text(tuple(exc.path))
-        raise ValueError(f"it is invalid at {where}: {exc.message[:200]}") from None
+    problem = problem_of(schema)
+    if problem is not None:
+        raise ValueError(f"it is invalid at {problem}")
     _compile_patterns(schema)
     # A registry of its own: the default one would fetch references from the network.
     made: Validator = _Checker(schema, registry=EMPTY_REGISTRY)
@@ -42,11 +42,24 @@ def checker(schema: Mapping[str, Any]) -> Validator:
 
 def problems_of(validator: Validator, value: Any) -> Iterator[ValidationError]:
     """The problems of `value`; raises `TooManySteps` if the check would take too long."""
-    token = _steps.set([MAX_STEPS])
+    token = _steps.set([_allowed(value)])
     try:
         yield from validator.iter_errors(value)
     finally:
         _steps.reset(token)
+
+
+def _allowed(value: Any) -> int:
+    """The steps for a value: a check that ends takes a number of them for each of its parts."""
+    count, waiting = 0, [value]
+    while waiting and _STEPS + _STEPS_PER_VALUE * count < MAX_STEPS:
+        item = waiting.pop()
+        count += 1
+        if isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+    return min(MAX_STEPS, _STEPS + _STEPS_PER_VALUE * count)
 
 
 def _spend(count: int = 1) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -17,6 +18,15 @@ VERSION = 1
 FRAME_LIMIT = 1024 * 1024
 """The most bytes that one frame may have."""
 
+MAX_VALUES = 20_000
+"""The most JSON values that one frame of a client may have."""
+
+MAX_DEPTH = 100
+"""The most levels of JSON in one frame of a client."""
+
+# A text, also one that does not end, or a sign outside of texts.
+_SIGNS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
+_OPENING, _CLOSING, _VALUES = frozenset("[{"), frozenset("]}"), frozenset("[{,")
 _PIECE = 400_000
 _LONGEST = 64 * 1024 * 1024
 
@@ -103,19 +113,53 @@ def encode_frame(frame: Frame) -> Iterator[str]:
         yield _text(Part(text=text[at : at + _PIECE], last=at + _PIECE >= len(text)))
 
 
+def decode_client_frame(text: str | bytes) -> Frame:
+    """Like `decode_frame`, for a client: also at most `MAX_VALUES` and `MAX_DEPTH`."""
+    read = text if isinstance(text, str) else bytes(text).decode("utf-8", "replace")
+    opened = read.count("[") + read.count("{")
+    # Signs in texts count too, so a frame with many of them is looked at sign by sign.
+    if opened > MAX_DEPTH or opened + read.count(",") > MAX_VALUES:
+        _check_shape(read)
+    return decode_frame(text)
+
+
 def decode_frame(text: str | bytes) -> Frame:
     """The frame that a text carries; `ProtocolError` for anything else."""
-    try:
-        # Not pydantic's parser: it refuses lone surrogates, which our own JSON may carry.
-        data = json.loads(text)
-    except (ValueError, RecursionError) as exc:
-        raise ProtocolError(f"a frame is one JSON object: {exc}") from None
+    data = _loaded(text)
     if not isinstance(data, Mapping):
         raise ProtocolError(f"a frame is a JSON object, not {type(data).__name__}")
     try:
         return _FRAMES.validate_python(data)
     except ValidationError as exc:
         raise ProtocolError(f"not a frame: {problems(exc, 'frame')}") from None
+
+
+def _loaded(text: str | bytes) -> Any:
+    try:
+        # Not pydantic's parser: it refuses lone surrogates, which our own JSON may carry.
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as exc:
+        raise ProtocolError(f"a frame is one JSON object: {exc!s:.300}") from None
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _check_shape(text: str) -> None:
+    """Count values and levels before the parser makes them: making a million lists takes long."""
+    values = depth = 0
+    for match in _SIGNS.finditer(text):
+        sign = match[0]
+        depth += (sign in _OPENING) - (sign in _CLOSING)
+        values += sign in _VALUES
+        if values > MAX_VALUES:
+            raise ProtocolError(
+                f"a frame has at most {MAX_VALUES:,} values; send large data as one text, or "
+                "keep it elsewhere and send where it is"
+            )
+        if depth > MAX_DEPTH:
+            raise ProtocolError(f"a frame is nested at most {MAX_DEPTH} levels deep")
 
 
 class Joiner:

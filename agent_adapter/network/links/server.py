@@ -21,7 +21,7 @@ from agent_adapter.network.links.frames import (
     VERSION,
     Hello,
     Response,
-    decode_frame,
+    decode_client_frame,
     encode_frame,
 )
 from agent_adapter.network.links.remote_participants import RemoteParticipants
@@ -182,7 +182,7 @@ class WebSocketServer:
         names = self._names.pop(connection, ())
         try:
             async with asyncio.timeout(_HELLO_SECONDS):
-                hello = decode_frame(await connection.recv())
+                hello = decode_client_frame(await connection.recv())
             if not isinstance(hello, Hello) or len(hello.instance) < _SHORTEST_INSTANCE:
                 raise ProtocolError("the first frame is a hello with a secret of 32 characters")
             if hello.version != VERSION:

@@ -17,7 +17,7 @@ from agent_adapter.network.links.frames import (
     Request,
     Response,
     Welcome,
-    decode_frame,
+    decode_client_frame,
     encode_frame,
 )
 from agent_adapter.network.links.operations import OPERATIONS
@@ -82,7 +82,7 @@ class ServerSession:
         try:
             await self.push(Welcome(version=VERSION, hub_time=now))
             async for text in self._connection:
-                frame = decode_frame(text)
+                frame = decode_client_frame(text)
                 if not isinstance(frame, Request):
                     raise ProtocolError(f"a client sends requests, not a {frame.kind} frame")
                 # Backpressure: beyond the limit requests wait in the socket, not in memory.

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from agent_adapter.core.errors import ToolArgsInvalid, ToolDefinitionError
+from agent_adapter.core.schema.meta import problem_of
 from agent_adapter.core.schema.normal import MAX_DEPTH, normal
 from agent_adapter.core.tool import ToolSpec
 
@@ -286,3 +288,38 @@ def test_schemas_of_functions_are_normal_already() -> None:
         schema = spec.json_schema()
         assert normal(schema) == schema
     assert SPEC.json_schema() == ToolSpec.from_function(everything).json_schema()
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"type": "integr"},
+        {"type": []},
+        {"type": ["string", "string"]},
+        {"minimum": "1"},
+        {"minLength": -1},
+        {"minLength": 1.5},
+        {"minLength": 1.0},
+        {"multipleOf": 0},
+        {"required": ["a", "a"]},
+        {"required": [1]},
+        {"enum": {}},
+        {"pattern": 1},
+        {"uniqueItems": 1},
+        {"anyOf": []},
+        {"anyOf": {}},
+        {"allOf": [1]},
+        {"properties": []},
+        {"properties": {"a": 1}},
+        {"properties": {"a": True}},
+        {"items": "x"},
+        {"dependentRequired": {"a": "b"}},
+        {"dependentSchemas": {"a": {"not": {"type": "x"}}}},
+        {"const": 1, "default": [1]},
+        {"x-own": 1, "title": "t"},
+    ],
+)
+def test_a_schema_is_valid_exactly_if_the_meta_schema_says_so(node: Any) -> None:
+    """The quick check of a schema agrees with the slow one."""
+    slow = not list(Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(node))
+    assert (problem_of(node) is None) is slow
