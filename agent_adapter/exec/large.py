@@ -17,6 +17,7 @@ from agent_adapter.store.base import Store, Transaction
 
 _ENDING = ".result"
 _NEW_SECONDS = 60.0
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 def folder(store: Store) -> Path | None:
@@ -64,7 +65,7 @@ async def _kept(call: Call, data: bytes) -> str:
 
 def _write(file: Path, data: bytes) -> None:
     file.parent.mkdir(mode=0o700, exist_ok=True)
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o600)
     with os.fdopen(handle, "wb") as out:
         out.write(data)
         out.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -77,8 +78,10 @@ def _default_path() -> str:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         ignore = folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
+        with contextlib.suppress(FileExistsError):
+            made = os.open(ignore, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with os.fdopen(made, "w", encoding="utf-8") as file:
+                file.write("*\n")
     except OSError as error:
         raise StoreError(
             f"cannot make {folder}: {error.strerror};"

@@ -166,19 +166,27 @@ def create_key(path: str | os.PathLike[str]) -> ReviewerKey:
     )
 
     file = Path(path)
+    public = file.with_name(f"{file.name}.pub")
+    if os.path.lexists(public):
+        raise AgentAdapterError(f"{public} is there already; keys are never written over")
     key = Ed25519PrivateKey.generate()
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as out:
-            out.write(pem)
+        _write_new(file, pem)
         made = ReviewerKey(file.stem, key)
-        file.with_name(f"{file.name}.pub").write_text(f"{made.public}\n", encoding="ascii")
+        _write_new(public, f"{made.public}\n".encode("ascii"))
     except FileExistsError as exc:
         raise AgentAdapterError(f"{file} is there already; keys are never written over") from exc
     except OSError as exc:
         raise AgentAdapterError(f"cannot write the key {file}: {exc.strerror}") from exc
     return made
+
+
+def _write_new(file: Path, data: bytes) -> None:
+    # Exclusive: a link that somebody has put there is neither followed nor replaced.
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as out:
+        out.write(data)
 
 
 def same_arguments(row: Row, arguments: Mapping[str, Any]) -> bool:

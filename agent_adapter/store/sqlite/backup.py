@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store.sqlite.connection import read_only_connection
+from agent_adapter.store.sqlite.connection import create_private, read_only_connection
 
 
 def copy_store(path: Path, to: Path) -> None:
@@ -25,6 +25,7 @@ def copy_store(path: Path, to: Path) -> None:
             raise StoreError(f"{file} exists already; give a path where nothing is")
     unfinished = to.with_name(f"{to.name}.{secrets.token_hex(8)}")
     try:
+        create_private(unfinished)
         with contextlib.closing(read_only_connection(path)) as connection:
             # The file itself stays opened for reading only.
             connection.execute("PRAGMA query_only = 0")
@@ -32,7 +33,7 @@ def copy_store(path: Path, to: Path) -> None:
         _keep(unfinished, to)
         if key.exists():
             unfinished_key = copied_key.with_name(f"{copied_key.name}.{secrets.token_hex(8)}")
-            unfinished_key.touch(mode=0o600)
+            create_private(unfinished_key)
             shutil.copyfile(key, unfinished_key)
             _keep(unfinished_key, copied_key)
     except (OSError, sqlite3.Error) as error:
@@ -46,7 +47,6 @@ def copy_store(path: Path, to: Path) -> None:
 
 def _keep(unfinished: Path, to: Path) -> None:
     """Give a whole, durable file its name; an error if there is one of that name."""
-    unfinished.chmod(0o600)
     with unfinished.open("rb") as file:
         os.fsync(file.fileno())
     os.link(unfinished, to)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 import sys
 from pathlib import Path
@@ -40,6 +42,8 @@ def _insert_if_absent(table: Table) -> Insert:
 
 def writing_connection(path: Path, *, create: bool = False) -> sqlite3.Connection:
     """A connection in WAL mode whose commits are on the disk when they return."""
+    if create:
+        create_private(path)
     connection = _connect(path, "rwc" if create else "rw")
     try:
         _set(connection, path, "synchronous", "FULL", 2)
@@ -52,6 +56,15 @@ def writing_connection(path: Path, *, create: bool = False) -> sqlite3.Connectio
         connection.close()
         raise
     return connection
+
+
+def create_private(path: Path) -> None:
+    """Make an empty file that its owner alone may read; one that exists stays as it is.
+
+    SQLite gives its files beside it the same permissions.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
 def read_only_connection(path: Path) -> sqlite3.Connection:

@@ -6,12 +6,14 @@ import hashlib
 import hmac
 import os
 import secrets
+import stat
 from pathlib import Path
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Transaction
 
 KEY_BYTES = 32
+_LONGEST = 4096
 _CHECK = "key-check"
 
 
@@ -27,21 +29,36 @@ def checked_key(key: bytes, where: str) -> bytes:
 
 def file_key(path: Path, *, may_create: bool) -> bytes:
     """The key in `path`; made there for a new store, once, however many open it at a time."""
-    try:
-        return checked_key(path.read_bytes(), str(path))
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise StoreError(
-            f"cannot read the key {path}: {error.strerror}; run as its owner, or pass key="
-        ) from error
-    if not may_create:
+    found = _read(path)
+    if found is None and may_create:
+        _create(path)
+        found = _read(path)
+    if found is None:
         raise StoreError(
             f"the key {path} is missing, and the store was made with one;"
             " put the file back, or pass key="
         )
-    _create(path)
-    return checked_key(path.read_bytes(), str(path))
+    return found
+
+
+def _read(path: Path) -> bytes | None:
+    """The key in the file; `None` if there is no file, `StoreError` if others may read it."""
+    try:
+        with path.open("rb") as file:
+            key, mode = file.read(_LONGEST), stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(
+            f"cannot read the key {path}: {error.strerror}; run as its owner, or pass key="
+        ) from error
+    checked_key(key, str(path))
+    if os.name == "posix" and mode & 0o077:
+        raise StoreError(
+            f"the key {path} can be read or changed by others, who could forge the ledger:"
+            f" run `chmod 600 {path}`, or pass key="
+        )
+    return key
 
 
 def _create(path: Path) -> None:
