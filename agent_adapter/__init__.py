@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from agent_adapter.core.inject import (
         Depends as Depends,
         Secret as Secret,
+        Sink as Sink,
     )
     from agent_adapter.core.ports import ApprovalPort as ApprovalPort
     from agent_adapter.core.registry import (

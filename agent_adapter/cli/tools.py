@@ -159,7 +159,9 @@ def _confirm(spec: ToolSpec) -> str:
     rules = {True: "always", False: "never"}
     if isinstance(spec.confirm, bool):
         return rules[spec.confirm]
-    return "when tainted" if spec.confirm == "tainted" else "by a function"
+    if isinstance(spec.confirm, str):
+        return f"when {spec.confirm}" if spec.confirm == "tainted" else "by provenance"
+    return "by a function"
 
 
 def _targets(spec: ToolSpec) -> str:

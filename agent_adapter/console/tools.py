@@ -67,7 +67,12 @@ async def tool_uses(
 
 
 def _policy(spec: ToolSpec) -> dict[str, Any]:
-    rules = {True: "always", False: "never", "tainted": "when tainted"}
+    rules = {
+        True: "always",
+        False: "never",
+        "tainted": "when tainted",
+        "provenance": "by provenance",
+    }
     confirm = spec.confirm
     return {
         "description": spec.description,

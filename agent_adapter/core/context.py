@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from agent_adapter.core.identity import Identity, Position, Reentry
+
+Texts = str | Sequence[str]
+Said = Texts | Callable[[], Texts | Awaitable[Texts]] | None
+"""What the user said: texts, or a function that finds them when they are asked for."""
 
 
 class ToolContext:
@@ -23,6 +27,8 @@ class ToolContext:
         parent_call_id: the call whose tool started this one.
         principal: on whose behalf the call is made.
         tenant: whose data the call may see; a foreign id answers "not found".
+        said: what the user said in the conversation, or a function that finds it; `None` if the
+            integration does not know. Asked only for tools with `confirm="provenance"`.
         reexecutes: whether the framework repeats a call by itself, with the same native id.
         incomplete: the provider's reason why arguments may be missing; the call is refused.
         position: where in its run the model made the call; `None` identifies calls by arrival.
@@ -56,6 +62,7 @@ class ToolContext:
         "reexecutes",
         "run_id",
         "run_is_known",
+        "said",
         "tenant",
         "thread_id",
         "try_number",
@@ -91,6 +98,7 @@ class ToolContext:
         self.incomplete = incomplete
         self.position: Position | None = None
         self.run_is_known = True
+        self.said: Said = None
         self.found_identity: Identity | None = None
         self.idempotency_key: str | None = None
         self.deadline: float | None = None

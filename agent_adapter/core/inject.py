@@ -1,9 +1,11 @@
-"""Markers for parameters that the library fills in: they never enter a schema."""
+"""Markers for parameters: what is injected, what is masked, and what decides where things go."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+from agent_adapter.core.errors import ToolDefinitionError
 
 
 class Depends:
@@ -29,3 +31,30 @@ class Secret:
 
     def __repr__(self) -> str:
         return "Secret()"
+
+
+class Sink:
+    """`Annotated[str, Sink("account")]`: the value decides where something goes.
+
+    `confirm="provenance"` compares it by its `kind`: `recipient`, `account`, `url`, `host`, `path`
+    and `command` have forms of their own, the values of any other kind are compared word by word.
+    The mark may stand inside lists, dictionaries and models. Raises `ToolDefinitionError` for a
+    kind that is no name.
+    """
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = checked_kind(kind, "Sink")
+
+    def __repr__(self) -> str:
+        return f"Sink({self.kind!r})"
+
+
+def checked_kind(kind: Any, where: str) -> str:
+    """`kind` in lower case; `ToolDefinitionError` for what is no name."""
+    if isinstance(kind, str) and kind.isidentifier():
+        return kind.lower()
+    raise ToolDefinitionError(
+        f"{where}: the kind of a sink is a name such as 'recipient' or 'account', not {kind!r}"
+    )

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.names import NAME_PATTERN
+from agent_adapter.core.schema.sinks import checked_paths
 from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust, checked_cost
 
 
@@ -36,6 +37,11 @@ def _check_combinations(name: str, policy: Mapping[str, Any]) -> None:
             f"tool {name!r}: retries on a tool with effects='write' could do it twice; remove "
             "`retries`, or say effects='read' or 'idempotent' if that is true"
         )
+    if policy["source"] and policy["trust"] == "untrusted":
+        raise ToolDefinitionError(
+            f"tool {name!r}: source=True says that nobody else writes into its results, and "
+            "trust='untrusted' that somebody does; remove source, or say trust='trusted'"
+        )
     if policy["cache"] is None:
         if policy["cache_key"] is not None:
             raise ToolDefinitionError(
@@ -55,10 +61,12 @@ def _check_combinations(name: str, policy: Mapping[str, Any]) -> None:
 
 
 def _confirm(where: str, value: Any) -> Any:
-    if isinstance(value, bool) or value == "tainted" or callable(value):
+    named = isinstance(value, str) and value in ("tainted", "provenance")
+    if isinstance(value, bool) or named or callable(value):
         return value
     raise ToolDefinitionError(
-        f"{where} is True, False, 'tainted' or a callable (args, ctx) -> bool, not {value!r}"
+        f"{where} is True, False, 'tainted', 'provenance' or a callable (args, ctx) -> bool, not "
+        f"{value!r}"
     )
 
 
@@ -173,4 +181,6 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "cache_key": _cache_key,
     "json_text": _flag,
     "workflow": _flag,
+    "source": _flag,
+    "sinks": checked_paths,
 }

@@ -17,7 +17,7 @@ SPEC_ATTRIBUTE = "__agent_adapter_spec__"
 """The attribute under which a decorated function carries its `ToolSpec`."""
 
 _GATED = "__agent_adapter_gated__"
-_INHERITED = ("confirm", "effects", "trust")
+_INHERITED = ("confirm", "effects", "trust", "sinks")
 
 _methods: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()
 """Bound methods carry no attributes: what was said of them, by object and function."""

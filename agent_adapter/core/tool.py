@@ -20,18 +20,24 @@ from agent_adapter.core.generators import entry_of
 from agent_adapter.core.injecting import injected_values
 from agent_adapter.core.policy import checked_name, checked_policy
 from agent_adapter.core.results import ResultCodec
+from agent_adapter.core.schema import sinks
 from agent_adapter.core.schema.dialects import neutral
 from agent_adapter.core.schema.from_function import Collects, collects, read_function, runs_async
 from agent_adapter.core.schema.injection import Injection, register_injection
 from agent_adapter.core.schema.mending import json_text_at, mended
+from agent_adapter.core.schema.sinks import Marks, SinkValue
 from agent_adapter.core.second_names import SPEC_ATTRIBUTE, inherited
 from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust
 from agent_adapter.core.validation import ArgumentCheck, ModelCheck, dump
 
 __all__ = ["SPEC_ATTRIBUTE", "Confirm", "Injection", "ToolSpec", "register_injection", "spec_of"]
 
-Confirm = bool | Literal["tainted"] | Callable[[Any, Any], Any]
-"""When a person is asked: always, never, in a tainted run, or if `(args, ctx)` returns true."""
+Confirm = bool | Literal["tainted", "provenance"] | Callable[[Any, Any], Any]
+"""When a person is asked: always, never, in a tainted run, or if `(args, ctx)` returns true.
+
+With `"provenance"` a person is asked where a tainted conversation gives a sink a value that neither
+the user nor a trusted source named.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
@@ -47,6 +53,9 @@ class ToolSpec:
     again from its start, where those that ended give their recorded outcomes.
     `json_text` accepts the JSON text of an object or array where one belongs.
     `collects` names the kind of a generator function, whose result is the list of its items.
+    `source` says that nobody but its owner writes into its results. `sinks` maps arguments to kinds
+    of sinks where annotations cannot be marked (`{"payee.account": "account"}`); `marks` are those
+    of the annotations.
     """
 
     name: str
@@ -68,11 +77,14 @@ class ToolSpec:
     cache_key: Callable[[Any, Any], str] | None = None
     json_text: bool = False
     workflow: bool = False
+    source: bool = False
+    sinks: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
     is_async: bool = field(default=False, repr=False)
     collects: Collects | None = field(default=None, repr=False)
     injected: tuple[Injection, ...] = field(default=(), repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     plain: bool = field(default=False, repr=False)
+    marks: Marks | None = field(default=None, repr=False)
     arguments: ArgumentCheck = field(repr=False)
     result: ResultCodec = field(repr=False)
     entry: Callable[..., Any] = field(repr=False)
@@ -89,6 +101,12 @@ class ToolSpec:
         policy = checked_policy(self.name, {key: getattr(self, key) for key in _POLICY})
         for key, value in policy.items():
             object.__setattr__(self, key, value)
+        if self.confirm == "provenance" and not sinks.any_in(self):
+            raise ToolDefinitionError(
+                f"tool {self.name!r}: confirm='provenance' needs an argument that decides where "
+                "something goes: mark it, such as `to: Annotated[str, Sink('recipient')]`, or say "
+                "sinks={'to': 'recipient'}"
+            )
         if self.cache is not None and self.cache_key is None and self.injected:
             raise ToolDefinitionError(
                 f"tool {self.name!r}: cache with the injected parameter "
@@ -136,6 +154,7 @@ class ToolSpec:
             injected=read.injected,
             secrets=read.secrets,
             plain=read.plain,
+            marks=sinks.marks_of(read.model),
             arguments=check,
             result=ResultCodec(None if collects(fn) else read.returns),
             entry=entry_of(fn, collects(fn)),
@@ -255,6 +274,10 @@ class ToolSpec:
             result = self.entry(**values, **injected)
             return await result if inspect.isawaitable(result) else result
 
+    def sink_values(self, values: Mapping[str, Any]) -> list[SinkValue]:
+        """What validated `values` give the sinks, but for defaults that were left as they are."""
+        return sinks.values_in(self, from_json(self.dump(values)))
+
     def encode_result(self, value: Any) -> tuple[str, bytes]:
         """`value` as a tag and bytes for a record; see `ResultCodec`."""
         return self.result.encode(value)
@@ -278,7 +301,9 @@ class ToolSpec:
         if self._fingerprint is None:
             confirm = self.confirm
             rule = _qualified(confirm) if callable(confirm) else confirm
-            bound = [self.name, self.json_schema(), self.version, self.effects, rule]
+            bound: list[Any] = [self.name, self.json_schema(), self.version, self.effects, rule]
+            if self.sinks:
+                bound.append(self.sinks)
             object.__setattr__(self, "_fingerprint", digest(bound))
         return self._fingerprint or ""
 

@@ -63,6 +63,7 @@ class Call:
         "earlier",
         "entered",
         "entry",
+        "foreign",
         "given",
         "going_on",
         "injected",
@@ -123,7 +124,7 @@ class Call:
         self.claim: tuple[Any, int] | None = None
         self.once_key: str | None = None
         self.cost = 0.0
-        self.entered = self.done = self.matched = self.nested = False
+        self.entered = self.done = self.matched = self.nested = self.foreign = False
         self.left: Row | None = None
         self.going_on: str | None = None
         self.entry: int | None = None
@@ -188,6 +189,7 @@ class Call:
         # Inside a tool calls are identified by arrival: they recur when the tool runs again.
         ctx.forget_identity()
         ctx.thread_id = ctx.thread_id or self.ctx.thread_id
+        ctx.said = self.ctx.said  # what a tool tells an agent of its own is not the user's
         ctx.parent_call_id = self.ctx.call_id
         ctx.principal = self.ctx.principal
         ctx.tenant = self.ctx.tenant
@@ -223,9 +225,8 @@ class Call:
         """The digest of the given arguments: the same at every attempt."""
         if self._raw_digest is None:
             given: Any = dict(self.given)
-            for name in self.spec.secrets:
-                if name in given:
-                    given[name] = SecretValue(given[name])
+            for name in self.spec.secrets & given.keys():
+                given[name] = SecretValue(given[name])
             # A type that is not JSON's own may hold secrets anywhere.
             self._raw_digest = self._hash(given if self.spec.plain else SecretValue(given))
         return self._raw_digest
@@ -336,10 +337,9 @@ class Call:
 
     def asker(self) -> str:
         """The key of the caller, as far as it is known."""
-        ctx = self.ctx
-        if ctx.principal is None and self.conversation is not None:
+        if self.ctx.principal is None and self.conversation is not None:
             return self.conversation
-        return asker_of(ctx.tenant, ctx.principal)
+        return asker_of(self.ctx.tenant, self.ctx.principal)
 
     def adopt(self, ctx: ToolContext) -> None:
         """Run this prepared call under the context that the framework made for the run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -19,7 +19,7 @@ from agent_adapter.core.ports import ApprovalPort, PreparedCall
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import Grant, RunLimits
-from agent_adapter.exec import large, pipeline, replay, stages, telemetry
+from agent_adapter.exec import large, pipeline, provenance, replay, stages, telemetry
 from agent_adapter.exec.approval.grants import IssuedTokens, grant
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.events import Events
@@ -27,7 +27,7 @@ from agent_adapter.exec.in_flight import in_flight_of
 from agent_adapter.exec.keyed import name_by_key
 from agent_adapter.exec.runtime import MAX_RESULT_BYTES, Runtime
 from agent_adapter.exec.scope import WAITS, RunScope, current_scope, notice
-from agent_adapter.exec.validate_options import validate_options
+from agent_adapter.exec.validate_options import checked_said, validate_options
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Store
 from agent_adapter.store.memory import MemoryStore
@@ -195,8 +195,13 @@ class Executor:
         thread_id: str | None = None,
         tenant: str = "",
         attempt: int = 1,
+        said: str | Sequence[str] = (),
     ) -> AsyncIterator[RunScope]:
-        """Calls inside it that bring no run of their own belong to `run_id`."""
+        """Calls inside it that bring no run of their own belong to `run_id`.
+
+        `said` is what the user said: the messages that the run answers. They are kept for the whole
+        conversation, `thread_id` or else the run: `confirm="provenance"` trusts what they name.
+        """
         scope = RunScope(
             run_id=run_id,
             thread_id=thread_id,
@@ -204,7 +209,10 @@ class Executor:
             tenant=tenant,
             limits=limits,
             attempt=attempt,
+            said=checked_said(said),
         )
+        if scope.said:
+            await provenance.keep_said(self.store, scope)
         token = current_scope.set(scope)
         try:
             yield scope

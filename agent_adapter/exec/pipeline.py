@@ -20,7 +20,7 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.core.events import CallReplayed
 from agent_adapter.core.injecting import injected_values
-from agent_adapter.exec import cache, hooks, large, record, replay, run, stages, taint
+from agent_adapter.exec import cache, hooks, large, provenance, record, replay, run, stages, taint
 from agent_adapter.exec.approval import decide
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.replay import Recorded
@@ -56,7 +56,8 @@ async def run_call(call: Call) -> Any:
     elif ctx.approval is not None and call.decision is None:
         await decide.apply_decision(call)
     if spec.cache is not None:
-        guard = partial(_guarded, call) if plan.marks or _guards(call) else None
+        checked = plan.marks or plan.sources or _guards(call)
+        guard = partial(_guarded, call) if checked else None
         return await cache.shared(call, spec.cache, lambda: _execute(call), guard)
     return await _execute(call)
 
@@ -151,7 +152,7 @@ async def _run_unbegun(call: Call) -> Any:
     intent = None if plan.flat else call.intent()
     try:
         value = await (_marked(call) if plan.marks else run.function(call))
-        if plan.after or plan.marks or call.scope is not None:
+        if plan.after or plan.marks or plan.sources or call.scope is not None:
             value = await _guarded(call, value)
     except BaseException as exc:
         record.post_read(call, intent or call.intent(), record.outcome_of(call, error=exc))
@@ -190,12 +191,14 @@ async def _guarded(call: Call, value: Any) -> Any:
     if call.plan.marks:
         await _mark_released(call)
     guards = _guards(call)
-    if not guards:
-        return value
-    try:
-        return await hooks.after(call, guards, value)
-    except GuardrailBlocked as exc:
-        raise record.withheld(exc) from exc
+    if guards:
+        try:
+            value = await hooks.after(call, guards, value)
+        except GuardrailBlocked as exc:
+            raise record.withheld(exc) from exc
+    if call.plan.sources:
+        await provenance.trust(call, value)
+    return value
 
 
 def _guards(call: Call) -> tuple[Any, ...]:

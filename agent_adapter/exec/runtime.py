@@ -33,7 +33,7 @@ class Plan:
     `begins` says that an intent must be durable before the function is entered, `looks_up` that the
     store is asked for the call's identity first, `contexts` are the parameters that take the
     context where nothing else is injected (`None` otherwise), `flat` means that every argument
-    is a scalar, `marks` that the result taints its run.
+    is a scalar, `marks` that the result taints its run, `sources` that it may be trusted.
     """
 
     __slots__ = (
@@ -45,6 +45,7 @@ class Plan:
         "flat",
         "looks_up",
         "marks",
+        "sources",
     )
 
     def __init__(self, spec: ToolSpec, hooks: tuple[Any, ...], limits: RunLimits | None) -> None:
@@ -55,6 +56,7 @@ class Plan:
         self.looks_up = spec.effects == "idempotent" or (spec.workflow and not self.begins)
         self.flat = not spec.secrets and _is_flat(spec)
         self.marks = spec.trust == "untrusted"
+        self.sources = spec.source
         only_contexts = all(injection.kind == "context" for injection in spec.injected)
         self.contexts = tuple(i.name for i in spec.injected) if only_contexts else None
 

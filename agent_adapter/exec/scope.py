@@ -38,8 +38,9 @@ class RunScope:
     """Calls inside it without a run of their own belong to `run_id`.
 
     With `overrides` all calls do, whatever run they bring; native ids then go to `ctx.extras`.
-    `extras` are added to each context, `guards` are hooks (`after(call, result)`) that every result
-    passes, `blocked` collects the `ApprovalPending` and `ToolInDoubt` errors of the calls.
+    `said` are the messages of the user that it answers; with `overrides` a framework's own do not
+    count. `extras` are added to each context, `guards` are hooks (`after(call, result)`) that every
+    result passes, `blocked` collects the `ApprovalPending` and `ToolInDoubt` errors of the calls.
     `replayed` is called for each call that gets a recorded outcome: call, `call_key` and value.
     `fence(store)` is awaited before an intent is written: it raises if the caller may not write any
     more, or returns the check that the intent's transaction in `store` repeats.
@@ -51,6 +52,7 @@ class RunScope:
     tenant: str = ""
     limits: RunLimits | None = None
     attempt: int = 1
+    said: tuple[str, ...] = ()
     overrides: bool = False
     extras: Mapping[str, Any] = field(default_factory=dict)
     guards: tuple[Any, ...] = ()
@@ -82,6 +84,8 @@ class RunScope:
         if ctx.run_id is None:
             ctx.run_id = self.run_id
             ctx.attempt = max(ctx.attempt, self.attempt)
+        if self.overrides:
+            ctx.said = None  # a framework inside shows its agent what others said as the user's
         ctx.extras.update(self.extras)
         ctx.thread_id = ctx.thread_id or self.thread_id
         ctx.principal = ctx.principal or self.principal

@@ -16,6 +16,10 @@ async def labels(call: Call) -> tuple[str, ...]:
 
 async def mark(call: Call, label: str | None = None) -> None:
     """Label the run and the thread with the untrusted tool they have read."""
+    around: Call | None = call
+    while around is not None:
+        around.foreign = True
+        around = around.parent
     scopes = call.scopes()
     name = label or call.spec.name  # one per source: labels per call would grow without limit
     in_flight = call.runtime.in_flight

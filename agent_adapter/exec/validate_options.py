@@ -23,6 +23,14 @@ def validate_options(registry: Any, approval: Any, store: Any, limits: Any, hook
             raise _wrong("hooks", "objects with before(call) or after(call, result)", hook, "")
 
 
+def checked_said(said: Any) -> tuple[str, ...]:
+    """The user's messages; raises `TypeError` for anything but texts."""
+    texts = (said,) if isinstance(said, str) else said
+    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"said is what the user said, a text or a list of texts, not {said!r}")
+    return tuple(text for text in texts if text.strip())
+
+
 def _wrong(part: str, wanted: str, given: Any, fix: str) -> TypeError:
     found = f"{given.__name__} (a class)" if isinstance(given, type) else type(given).__name__
     return TypeError(f"Executor: {part} must be {wanted}, not {found}" + (fix and f"; {fix}"))

@@ -31,6 +31,7 @@ _NAMES = {
     "usage": "use of limits",
     "reservations": "reservation",
     "taints": "label",
+    "trusted_texts": "trusted text",
     "meta": "switch",
     "tokens": "token",
     "people": "person",
@@ -112,6 +113,8 @@ class ChainCheck:
             self._witnessed[(table, *map(_given, key))] = (digest, row["at"])
         if row["kind"] == "approval-decided":
             self._decided[facts["approval"]] = facts["verdict"]
+        elif row["kind"] == "trusted":
+            self._named[facts["payload"]] = facts["kept"]
         elif row["kind"] == "erased":
             self._erasing = True
         elif row["kind"] == "pruned" and row["seq"] == 1 and "digest" in facts:

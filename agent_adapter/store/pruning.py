@@ -18,7 +18,10 @@ from agent_adapter.store.chain_check import ChainCheck
 from agent_adapter.store.retention import Holds
 from agent_adapter.store.witness import CHANNEL, UPKEEP, is_run
 
-OF_A_RUN = ("calls", "ledger", "chain_heads", "payloads", "usage", "runs", "reservations")
+OF_A_RUN = (
+    *("calls", "ledger", "chain_heads", "payloads", "usage", "runs", "reservations"),
+    "trusted_texts",
+)
 """The tables whose rows belong to one run."""
 
 _OF_A_TURN = ("turn_waits", "staged")

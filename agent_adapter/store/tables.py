@@ -154,6 +154,14 @@ RESERVATIONS = Table(
 TAINTS = Table("taints", _columns("scope label at:real"), key=("scope", "label"))
 """Labels of what a run or a thread has read; `scope` is `run:…` or `thread:…`."""
 
+TRUSTED_TEXTS = Table(
+    "trusted_texts",
+    _columns("id run_id conversation source at:real"),
+    key=("id",),
+    indexes=(("conversation", "at"), ("run_id",)),
+)
+"""What the user (`source` is `user`) and trusted tools said; `id` names the text in `payloads`."""
+
 CACHE = Table(
     "cache",
     _columns("key result labels expires_at:real"),
@@ -357,6 +365,7 @@ TABLES: tuple[Table, ...] = (
     USAGE,
     RESERVATIONS,
     TAINTS,
+    TRUSTED_TEXTS,
     CACHE,
     OWNERS,
     META,

@@ -137,6 +137,7 @@ _CHAINS: dict[str, _Chain] = {
     "usage": _of_run,
     "reservations": _of_run,
     "taints": _of_scope,
+    "trusted_texts": _of_run,
     "meta": _of_name,
     "tokens": _of_store,
     "people": _of_store,

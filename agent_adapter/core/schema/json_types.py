@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import annotated_types
 from pydantic.fields import FieldInfo
 
-from agent_adapter.core.inject import Secret
+from agent_adapter.core.inject import Secret, Sink
 
 _SCALARS = (str, int, bool, float, type(None))
 
@@ -39,7 +39,7 @@ def is_closed(annotation: Any) -> bool:
 
 
 def _is_metadata(member: Any) -> bool:
-    return isinstance(member, (FieldInfo, Secret, annotated_types.BaseMetadata, str, int))
+    return isinstance(member, (FieldInfo, Secret, Sink, annotated_types.BaseMetadata, str, int))
 
 
 def _is_inert(item: Any) -> bool:
@@ -47,7 +47,7 @@ def _is_inert(item: Any) -> bool:
         return item.default_factory is None and all(_is_inert(part) for part in item.metadata)
     if isinstance(item, annotated_types.Predicate):
         return False
-    return isinstance(item, (Secret, annotated_types.BaseMetadata, str)) or (
+    return isinstance(item, (Secret, Sink, annotated_types.BaseMetadata, str)) or (
         type(item).__module__.startswith("pydantic.")
         and type(item).__name__ == "PydanticGeneralMetadata"
     )

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from agent_adapter.exec import taint
+from agent_adapter.exec import provenance, taint
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.threads import rules
 from agent_adapter.exec.timing import within
@@ -24,6 +24,8 @@ async def confirm_reason(call: Call) -> str | None:
         return "this tool always asks"
     if rule == "tainted":
         return await _tainted(call)
+    if rule == "provenance":
+        return await provenance.why_to_ask(call)
     return None if await _rule_says_no(call, rule) else "its confirm rule asks"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import ApprovalPending
@@ -15,7 +15,7 @@ from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate
 from agent_adapter.integrations.ag2.calls import arguments_of, bind
 from agent_adapter.integrations.ag2.gate import CallKey, Execution, gate_layer
-from agent_adapter.integrations.ag2.places import enter_ask
+from agent_adapter.integrations.ag2.places import enter_ask, said_on
 from agent_adapter.integrations.ag2.results import failure, result_of, waiting
 from agent_adapter.integrations.quarantine import OnError, exported
 from agent_adapter.integrations.requirements import check_surface, require_port
@@ -121,6 +121,7 @@ def _call(spec: ToolSpec, runner: ToolRunner, tokens: dict[CallKey, Any]) -> Exe
             if stream[0] is not stream_id:  # writing a UUID out costs more than binding does
                 known = stream = (stream_id, str(stream_id))
             ctx = bind(event, stream[1])
+            ctx.said = partial(said_on, context)
             if tokens:
                 ctx.approval = tokens.pop((ctx.run_id or "", event.id, id(event)), None)
             value = await run_spec(spec, args, ctx, call_id=ctx.call_id)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import ApprovalPending
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.gate import Gate
 from agent_adapter.integrations.ag2.calls import arguments_of, bind
+from agent_adapter.integrations.ag2.places import said_on
 from agent_adapter.integrations.ag2.results import failure, waiting
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def gate_layer(
         try:
             args = arguments_of(spec, event)
             ctx = bind(event, str(context.stream.id))
+            ctx.said = partial(said_on, context)
             key = (ctx.run_id or "", event.id, id(event))
             # The port and what runs after it get their own copy each.
             grant = await gate.ask(spec, copy.deepcopy(args), ctx, edits_allowed=allow_edits)

@@ -6,6 +6,7 @@ tools a copy of the event, which carries the stamp along; its own writing of eve
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AsyncExitStack, ExitStack
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _PLACE = "_agent_adapter_place"
 _CALL_ID = "_agent_adapter_call_id"
+_SAID = "_agent_adapter_said"
 _CUT_OFF = "_agent_adapter_cut_off"
 
 # AG2 opens one exit stack for each ask and hands it to every tool.
@@ -30,7 +32,7 @@ def enter_ask(stack: ExitStack[Any] | AsyncExitStack[Any], context: Context) -> 
     """Number the calls that are sent on the stream until `stack` closes; once for all tools."""
     if stack in _ASKS:
         return
-    from ag2.events import ModelResponse, ToolCallEvent
+    from ag2.events import ModelRequest, ModelResponse, ToolCallEvent
 
     stream = str(context.stream.id)
     run = _ASKS[stack] = f"{stream}:{new_id('ask')}"
@@ -48,9 +50,31 @@ def enter_ask(stack: ExitStack[Any] | AsyncExitStack[Any], context: Context) -> 
             for call in response.tool_calls.calls:
                 vars(call)[_CUT_OFF] = why
 
+    # AG2 puts what others have queued before what the user asks, in the same request.
+    queued: int | None = sum(len(request.parts) for request in context.pending_messages)
+
+    async def hear(request: Any) -> None:
+        nonlocal queued
+        if queued is not None:
+            vars(request).setdefault(_SAID, _texts(request.parts[queued:]))
+            queued = None  # later requests of the ask are not the user's
+
+    stack.enter_context(context.stream.where(ModelRequest).sub_scope(hear))
     stack.enter_context(context.stream.where(ModelResponse).sub_scope(mark))
     # AG2 serves subscribers in the order in which they came: this one before the tools.
     stack.enter_context(context.stream.where(ToolCallEvent).sub_scope(stamp))
+
+
+async def said_on(context: Context) -> list[str]:
+    """What the user asked on the stream, as far as this process heard it."""
+    events = await context.stream.history.get_events()
+    return [text for event in events for text in vars(event).get(_SAID, ())]
+
+
+def _texts(parts: Iterable[Any]) -> tuple[str, ...]:
+    from ag2.events import TextInput
+
+    return tuple(part.content for part in parts if isinstance(part, TextInput))
 
 
 def identity_of(event: ToolCallEvent, stream_id: str) -> Identity:

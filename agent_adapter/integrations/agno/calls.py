@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 def bind(call: FunctionCall) -> ToolContext:
     """A context for one call, with a new id where Agno has none."""
     return ToolContext(call.call_id or new_id("call"), *run_of(call), bound_by="agno")
+
+
+def said_to(agent: Any, messages: Iterable[Any] | None) -> list[str]:
+    """What the user wrote to an agent; to a member of a team its leader writes."""
+    if getattr(agent, "team_id", None) is not None:
+        return []
+    texts = (m.content for m in messages or () if m.role == "user" and isinstance(m.content, str))
+    return [_ADDED.split(text, maxsplit=1)[0] for text in texts]
+
+
+_ADDED = re.compile(r"\n\n(?:Use the following references|<additional context>|<references>)")
+"""How what Agno adds to a message of the user begins: documents, and what the program knows."""
 
 
 def run_of(call: Any) -> tuple[str | None, str | None]:

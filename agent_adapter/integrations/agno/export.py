@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -20,7 +20,7 @@ from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.result_parts import parts_of
 from agent_adapter.core.tool import SPEC_ATTRIBUTE, ToolSpec
 from agent_adapter.exec.defaults import runner_for
-from agent_adapter.integrations.agno.calls import as_sent, bind, rewritable
+from agent_adapter.integrations.agno.calls import as_sent, bind, rewritable, said_to
 from agent_adapter.integrations.agno.content import tool_result
 from agent_adapter.integrations.agno.gate import EXPORTED_BY, PASSED
 from agent_adapter.integrations.agno.places import identity_of
@@ -97,6 +97,11 @@ def agno_functions(
     return exported("agno", registry, lambda spec: agno_function(spec, executor=executor), on_error)
 
 
+def _said(call: FunctionCall) -> list[str]:
+    run = call.function._run_context
+    return said_to(call.function._agent, run.messages if run else None)
+
+
 def _refuse_taken(spec: ToolSpec, schema: Mapping[str, Any]) -> None:
     if spec.name in _TAKEN_NAMES:
         raise ToolDefinitionError(
@@ -120,6 +125,7 @@ def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[s
 
     async def entrypoint(fc: FunctionCall, **native: Any) -> str | ToolResult:
         ctx = bind(fc)
+        ctx.said = partial(_said, fc)
         args: Mapping[str, Any] = native
         held = PASSED.take(ctx, spec, native) if PASSED.held else None
         if held is not None:

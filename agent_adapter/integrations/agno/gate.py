@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
@@ -22,7 +23,7 @@ from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.gate import Gate, Grant
-from agent_adapter.integrations.agno.calls import as_sent, rewritten
+from agent_adapter.integrations.agno.calls import as_sent, rewritten, said_to
 from agent_adapter.integrations.agno.places import ATTEMPTS, Places, identity, root_of
 from agent_adapter.integrations.agno.tokens import CallKey, HeldApproval, HeldApprovals
 from agent_adapter.integrations.base import all_pending
@@ -176,6 +177,8 @@ async def _ask(
     paused = requirement._member_run_response or output
     ctx = ToolContext(call_id, known.run, known.conversation, bound_by="agno")
     ctx.identity = known
+    if requirement._member_run_response is None:
+        ctx.said = partial(said_to, None, getattr(output, "messages", None))
     gate = Gate(_runner_of(spec), port)
     try:
         args = as_sent(native, call_id, name, getattr(paused, "messages", None))

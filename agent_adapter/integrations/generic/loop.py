@@ -28,6 +28,7 @@ from agent_adapter.integrations.wires.calls import (
     settled,
 )
 from agent_adapter.integrations.wires.finish import FinishReason
+from agent_adapter.integrations.wires.history import user_texts
 from agent_adapter.integrations.wires.protocol import Turn, Wire
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ async def run_tool_loop(
         "generic",
         executor=runner,
         gate=Gate(runner, approval) if approval is not None else None,
-        place=Place(run_id=run_id, thread_id=thread_id),
+        place=Place(run_id=run_id, thread_id=thread_id, said=user_texts(messages)),
         mend=wire.mend,
     )
     tools = wire.tools(registry.for_target("generic"), on_error)

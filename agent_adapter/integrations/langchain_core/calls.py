@@ -14,6 +14,7 @@ from agent_adapter.exec.gate import Grant
 from agent_adapter.exec.ids import new_id
 from agent_adapter.exec.scope import RunScope, current_scope
 from agent_adapter.integrations.wires.finish import cut_off as word_for_cut_off
+from agent_adapter.integrations.wires.history import user_texts
 
 
 @dataclass(slots=True)
@@ -23,7 +24,7 @@ class Native:
     `given_id` is the id as the model gave it, "" where it gave none. `pausable` is whether a graph
     with a checkpointer runs the call, so that it can pause and go on. `token` is the approval of a
     gate around the call, to be taken once. `identity` is set once the call is located. `cut_off` is
-    the provider's word where it stopped while the model wrote the call.
+    the provider's word where it stopped while the model wrote the call. `messages` are the state's.
     """
 
     call_id: str
@@ -37,6 +38,7 @@ class Native:
     token: Any = None
     identity: Identity | None = None
     cut_off: str | None = None
+    messages: Sequence[Any] = ()
 
     def context(self, bound_by: str, *, replays: bool = True) -> ToolContext:
         """A fresh context for this call; a gate and its tool need one each.
@@ -54,9 +56,19 @@ class Native:
             reexecutes=reexecutes,
             incomplete=self.cut_off,
         )
+        ctx.said = self.said
         if self.identity is not None:
             ctx.identity = self.identity if replays else replace(self.identity, position=None)
         return ctx
+
+    def said(self) -> list[str]:
+        """What the user wrote to the graph; nothing where another graph may have written it."""
+        around = str(self.configurable.get("checkpoint_ns") or "")
+        if "|" in around:
+            return []
+        return user_texts(
+            [each for each in self.messages if getattr(each, "type", None) == "human"]
+        )
 
     @property
     def configurable(self) -> Mapping[str, Any]:
@@ -70,6 +82,7 @@ def native_of(
     """The ids of a call from the `ToolRuntime` of its node, or from its configuration."""
     given_id = call_id or ""
     cut_off = None
+    messages: list[Any] = []
     if getattr(runtime, "execution_info", None) is not None:
         config, info = runtime.config, runtime.execution_info
         messages = _messages(runtime.state)
@@ -98,6 +111,7 @@ def native_of(
         config=config,
         info=info,
         cut_off=cut_off,
+        messages=messages,
     )
 
 

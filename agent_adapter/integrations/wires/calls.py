@@ -6,13 +6,13 @@ import asyncio
 import copy
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.answers import answer_data, answer_text, told
 from agent_adapter.core.content import Content
-from agent_adapter.core.context import ToolContext
+from agent_adapter.core.context import Said, ToolContext
 from agent_adapter.core.errors import (
     MODEL_VISIBLE_ERRORS,
     ApprovalPending,
@@ -91,7 +91,7 @@ class Place:
 
     `run_id=None` leaves the run to what surrounds the call. With `run_is_known=False` it only tells
     the calls of one response from others: no rule is kept for it. The places of responses are those
-    in `anchor` where it is set, and else in the run.
+    in `anchor` where it is set, and else in the run. `said` is what the user wrote.
     """
 
     run_id: str | None = None
@@ -99,6 +99,7 @@ class Place:
     run_is_known: bool = True
     conversation: str | None = None
     anchor: str | None = None
+    said: Said = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +195,7 @@ class CallAnswerer:
         ids = (call.call_id, place.run_id, place.thread_id)
         # Without a place the provider's id must do: the newest call with it is meant.
         ctx = ToolContext(*ids, bound_by=self.target, reexecutes=position is None)
+        ctx.said = place.said
         run = place.run_id if place.run_is_known else None
         ctx.identity = Identity(
             run=run,

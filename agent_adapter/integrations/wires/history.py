@@ -48,6 +48,32 @@ def said_in(messages: Any) -> list[Said]:
     return read
 
 
+def user_texts(messages: Any) -> list[str]:
+    """What the user wrote, without what a framework, a tool or another agent put in its place."""
+    listed = [messages] if isinstance(messages, (str, Mapping)) else list(messages or ())
+    found, results = [], False
+    for item in listed:
+        own = not (_is_marked(item) or _has_results(item) or member(item, "name"))
+        shown = _written(item) if own else ""
+        if shown and not (results and shown.startswith(ATTACHED)):
+            found.append(shown)
+        results = _has_results(item) or bool(results and shown.startswith(ATTACHED))
+    return found
+
+
+def _written(item: Any) -> str:
+    """The text of a message of the user; media are not text."""
+    if isinstance(item, str):
+        return item
+    if not _is_users(item):
+        return ""
+    content = member(item, "content")
+    if isinstance(content, str):
+        return content
+    texts = (block if isinstance(block, str) else member(block, "text") for block in _blocks(item))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
 def named(calls: Iterable[ProviderCall]) -> tuple[Named, ...]:
     """The calls of a response as `said_in` reads them."""
     return tuple((call.native_id or "", call.name) for call in calls)
@@ -112,6 +138,8 @@ def _user_text(item: Any) -> str | None:
 
 def _is_users(item: Any) -> bool:
     role = member(item, "role")
+    if role is None and member(item, "type") == "human":  # LangChain
+        return True
     if role is None:  # Gemini takes contents without a role, and parts alone
         return member(item, "type") is None and bool(_blocks(item))
     return bool(role == "user")

@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,14 @@ from agent_adapter.core.identity import Position
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.exec.scope import current_scope
 from agent_adapter.integrations.wires.calls import Place, ProviderCall, ResponseIds, member
-from agent_adapter.integrations.wires.history import Named, Said, digest_of, named, said_in
+from agent_adapter.integrations.wires.history import (
+    Named,
+    Said,
+    digest_of,
+    named,
+    said_in,
+    user_texts,
+)
 
 if TYPE_CHECKING:
     from agent_adapter.core.ports import ToolRunner
@@ -178,8 +186,9 @@ def place_in(
     is unknown, and the response only tells its calls from those of others.
     """
     place = ids.of(response)
+    said = None if messages is None else partial(user_texts, messages)
     if run_id is not None or current_scope.get() is not None:
-        return Place(run_id=run_id, thread_id=thread_id), place
+        return Place(run_id=run_id, thread_id=thread_id, said=said), place
     anchor = None if place is None else f"{ids.target}:{place[0]}"
     own = named(calls)
     found = None
@@ -200,6 +209,7 @@ def place_in(
             thread_id=thread_id,
             conversation=found.conversation,
             anchor=anchor,
+            said=said,
         )
         return known, place
     return Place(run_id=anchor, thread_id=thread_id, run_is_known=False), place

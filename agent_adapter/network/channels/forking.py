@@ -28,7 +28,7 @@ from agent_adapter.network.channels.snapshot import (
 )
 from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
 from agent_adapter.network.hub import audit
-from agent_adapter.store import taint
+from agent_adapter.store import taint, trusted
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.keys import conversation_key
 
@@ -76,6 +76,7 @@ def fork(
     channel = _copy_log(tx, context, first, row, until)
     channel.give_turn(first.adapter.expected_next(channel.metadata, channel.state))
     taint.copy(tx, _thread(source), _thread(row))
+    trusted.copy(tx, _thread(source), _thread(row))
     facts = {"channel_id": new_channel_id, "parent_channel_id": channel_id, "at_envelope": at}
     audit.write(tx, audit.FORKED, facts | {"writes": writes_after(tx, channel_id, at)})
     return channel.finish()

@@ -13,6 +13,7 @@ REVISIONS: tuple[str, ...] = (
     "0008",
     "0009",
     "0010",
+    "0011",
 )
 """Known revisions; a file with another one is newer than this library."""
 
