@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -67,7 +66,7 @@ def list_(
         [asdict(record) for record in records],
         ("id", "state", "tool", "arguments", "why", "decide by"),
         (
-            (each.id, each.state, each.tool, _line(each.shown), each.why, when(each.decide_by))
+            (each.id, each.state, each.tool, _line(each), each.why, when(each.decide_by))
             for each in records
         ),
         empty="no pending approvals" if state is ApprovalFilter.PENDING else "no records",
@@ -206,7 +205,7 @@ class _InboxFollower:
             return
         head = f"{record.id} {record.state} {record.tool}"
         if record.state == "pending":
-            said = f"{_line(record.shown)} ({record.why}); decide by {when(record.decide_by)}"
+            said = f"{_line(record)} ({record.why}); decide by {when(record.decide_by)}"
         else:
             said = f"by {record.reviewer}" if record.reviewer else ""
         print(plain(f"{head} {said}".rstrip()), flush=True)
@@ -239,9 +238,9 @@ def _print(record: ApprovalRecord, as_json: bool) -> None:
     out.print("arguments", style="bold")
     # Not through rich: it would fold long values.
     print(plain(record.shown, lines=True))
-    if record.edited is not None:
-        out.print("edited by the reviewer", style="bold")
-        print(plain(json.dumps(record.edited, indent=2, ensure_ascii=False), lines=True))
+    if record.change is not None:
+        out.print("edited by a reviewer", style="bold")
+        print(plain(record.change, lines=True))
 
 
 def _fields(record: ApprovalRecord) -> list[tuple[str, Any]]:
@@ -256,7 +255,7 @@ def _fields(record: ApprovalRecord) -> list[tuple[str, Any]]:
         "tainted by": ", ".join(record.taint),
         "after writes": ", ".join(record.earlier),
         "edits": "allowed" if record.edits_allowed else "not supported by the framework",
-        "votes needed": record.votes_needed if record.votes_needed > 1 else None,
+        "votes": _votes(record),
         "reviewer": record.reviewer,
         "reason": record.reason,
         "decided": when(record.decided_at) if record.decided_at else None,
@@ -266,7 +265,16 @@ def _fields(record: ApprovalRecord) -> list[tuple[str, Any]]:
     return [(key, value) for key, value in values.items() if value]
 
 
-def _line(shown: str) -> str:
+def _votes(record: ApprovalRecord) -> str | None:
+    if record.votes_needed == 1:
+        return None
+    given = f"{len(record.votes)} of {record.votes_needed} for what is shown"
+    return f"{given}: {', '.join(record.votes)}" if record.votes else given
+
+
+def _line(record: ApprovalRecord) -> str:
     """The arguments on one line, or only their size: a cut could hide what matters."""
-    text = " ".join(shown.split())
+    text = " ".join(record.shown.split())
+    if record.change is not None:
+        text += " (edited by a reviewer)"
     return text if len(text) <= 200 else f"{len(text)} characters: see `approvals show`"

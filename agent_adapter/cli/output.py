@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def plain(text: object, *, lines: bool = False) -> str:
     """`text` with invisible characters as escapes; `lines` keeps line ends."""
-    from agent_adapter.exec.approval.request import visible
+    from agent_adapter.core.inert import visible
 
     shown = visible(str(text))
     return shown if lines else shown.replace("\n", "\\n")

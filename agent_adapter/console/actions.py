@@ -121,8 +121,7 @@ async def decide_several(
         found = [await inbox.get(id) for id, _ in records]
     except AgentAdapterError as exc:
         raise Problem(404, "not-found", f"{exc}; nothing was changed") from exc
-    # `shown` as well: equal digests could still look different to the person who decides.
-    if len({(each.fingerprint, each.tool, each.digest, each.shown) for each in found}) != 1:
+    if len({each.alike for each in found}) != 1:
         raise Problem(
             422,
             "bulk",

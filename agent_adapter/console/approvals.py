@@ -20,8 +20,6 @@ from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
 from agent_adapter.store import queries
 from agent_adapter.store.approvals import Seen
-from agent_adapter.store.base import Transaction
-from agent_adapter.store.keys import run_scope_of
 
 PAGE_SIZE = 25
 
@@ -105,16 +103,14 @@ async def _render_record(
     problem: Problem | None = None,
     sent: Form | None = None,
 ) -> Response:
-    sources = await console.store.read(lambda tx: _taint_sources(tx, record))
     return console.render(
         request,
         "approval.html",
         status=problem.status if problem is not None else 200,
         record=record,
         fields=_fields(console, record),
-        raw=json.dumps(record.arguments, indent=2),
+        raw=json.dumps(record.will_run, indent=2),
         has_schema=actions.spec_of(console.settings, record) is not None,
-        sources=sources,
         problem=problem,
         sent=sent or {},
         now=await _now(console),
@@ -151,7 +147,7 @@ async def _edit(console: Console, request: Request, person: Person, form: Form) 
             "approved",
             seen=_seen(form),
             reason=form.get("reason"),
-            arguments=arguments if arguments != record.arguments else None,
+            arguments=None if _is_same(arguments, record.will_run) else arguments,
         )
     except Problem as problem:
         if problem.status != 422:
@@ -187,7 +183,7 @@ def _verdict(form: Form) -> actions.Verdict:
 
 def _form_arguments(console: Console, record: ApprovalRecord, form: Form) -> dict[str, Any]:
     if "raw" not in form:
-        return read_form(record.arguments, _fields(console, record), form)
+        return read_form(record.will_run, _fields(console, record), form)
     try:
         arguments = json.loads(form["raw"])
     except (ValueError, RecursionError) as exc:
@@ -199,14 +195,14 @@ def _form_arguments(console: Console, record: ApprovalRecord, form: Form) -> dic
 
 def _fields(console: Console, record: ApprovalRecord) -> list[Field]:
     spec = actions.spec_of(console.settings, record)
-    return fields_of(record.arguments, None if spec is None else spec.json_schema())
+    return fields_of(record.will_run, None if spec is None else spec.json_schema())
 
 
 def _identical(records: Sequence[ApprovalRecord]) -> list[list[ApprovalRecord]]:
     """The groups of identical requests: each can be decided at once."""
-    groups: dict[tuple[str, str, str], list[ApprovalRecord]] = {}
+    groups: dict[str, list[ApprovalRecord]] = {}
     for record in records:
-        groups.setdefault((record.fingerprint, record.digest, record.shown), []).append(record)
+        groups.setdefault(record.alike, []).append(record)
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -214,11 +210,9 @@ async def _record(console: Console, request: Request) -> ApprovalRecord:
     return await actions.approval_record(console.settings, request.path_params["id"])
 
 
-def _taint_sources(tx: Transaction, record: ApprovalRecord) -> list[dict[str, Any]]:
-    """Each taint label of the run and thread, with the time it was added."""
-    scopes = {run_scope_of(record.run_id), record.conversation or run_scope_of(record.run_id)}
-    found = queries.taints(tx, sorted(scopes))
-    return [{"label": each["label"], "scope": each["scope"], "at": each["at"]} for each in found]
+def _is_same(arguments: Any, others: Any) -> bool:
+    """Whether the same would run: 1, 1.0 and true differ."""
+    return json.dumps(arguments, sort_keys=True) == json.dumps(others, sort_keys=True)
 
 
 async def _has_key(console: Console, request: Request) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent_adapter.console.problems import Problem
-from agent_adapter.exec.approval.request import visible
+from agent_adapter.core.inert import visible
 from agent_adapter.exec.masking import has_mask
 
 Kind = Literal["text", "long", "integer", "number", "boolean", "choice", "json", "masked"]

@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass
 from html import escape
 
-from agent_adapter.exec.approval.request import visible
+from agent_adapter.core.inert import visible
 from agent_adapter.flow.picture import Arrow, Node, Picture
 
 _WIDTH, _HEIGHT = 150, 40

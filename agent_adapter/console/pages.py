@@ -18,7 +18,7 @@ from starlette.routing import Route
 from agent_adapter.console.authentication import ConsoleAuthenticator, Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import Settings
-from agent_adapter.exec.approval.request import visible
+from agent_adapter.core.inert import visible
 from agent_adapter.store.base import Transaction
 
 T = TypeVar("T")

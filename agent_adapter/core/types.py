@@ -117,7 +117,8 @@ class ApprovalRequest:
     counts the calls of this tool with these arguments in the run. `payload` is the bound arguments
     as JSON. `conversation`, `asker` and `place` are the keys of the dialogue, of the caller and
     of the call's position; `run_is_known` is false if no rule can be kept for its run.
-    `root_run_id` and `limits` apply to the call when it is resumed.
+    `root_run_id` and `limits` apply to the call when it is resumed. `schema` is the tool's, by
+    which edits are checked; `secrets` are the arguments that are secret whole.
     """
 
     tool: str
@@ -151,6 +152,8 @@ class ApprovalRequest:
     run_is_known: bool = True
     root_run_id: str = ""
     limits: RunLimits | None = None
+    schema: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ def unmasked(call: Call, changed: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _restored(changed: Any, shown: Any, clear: Any) -> Any:
-    if _is_mask(shown):
+    if is_mask(shown):
         return clear if changed == shown else changed
     if isinstance(changed, Mapping) and isinstance(shown, dict) and isinstance(clear, dict):
         return {
@@ -41,9 +41,10 @@ def _restored(changed: Any, shown: Any, clear: Any) -> Any:
 def has_mask(shown: Any) -> bool:
     """Whether a secret was masked anywhere in these JSON values."""
     if isinstance(shown, dict):
-        return _is_mask(shown) or any(map(has_mask, shown.values()))
+        return is_mask(shown) or any(map(has_mask, shown.values()))
     return isinstance(shown, list) and any(map(has_mask, shown))
 
 
-def _is_mask(shown: Any) -> bool:
+def is_mask(shown: Any) -> bool:
+    """Whether a JSON value stands for a secret."""
     return isinstance(shown, dict) and shown.keys() == {"$secret"}

@@ -10,13 +10,13 @@ pending ──approve──▶ approved ──take──▶ taken
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agent_adapter.core.types import ApprovalRequest
-from agent_adapter.store import ledger, people, timekeeping, votes, waits
+from agent_adapter.store import ledger, people, reopening, timekeeping, votes, waits
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.refusal import Refusal
 
@@ -34,7 +34,6 @@ __all__ = [
     "new_record",
     "take",
     "take_elsewhere",
-    "version_of",
 ]
 
 
@@ -59,7 +58,8 @@ class Terms:
 class Take:
     """The one use of an approved record, and what the approval must be bound to.
 
-    With a `signature`, the record must bear exactly this one, and the edits that it was given for.
+    `edited` are the reviewer's arguments that will run. With a `signature`, the record must bear
+    exactly this one.
     """
 
     record_id: str
@@ -68,12 +68,13 @@ class Take:
     principal: str | None
     fingerprint: str
     digest: str
+    edited: Mapping[str, Any] | None = None
     signature: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a reviewer saw: the digest of the call, and the record's version."""
+    """What a reviewer saw: the digest of what will run, and of everything that was shown."""
 
     digest: str
     version: str
@@ -83,13 +84,6 @@ def get(tx: Transaction, id: str, tenant: str = "") -> Row | None:
     """The record, unless it does not exist or belongs to another tenant."""
     row = tx.get("approvals", id)
     return row if row is not None and row["tenant"] == tenant else None
-
-
-def version_of(row: Row) -> str:
-    """The record's version: it changes whenever anything about the record changes."""
-    names = sorted(set(row) - {"state"})
-    text = json.dumps([row["state"], *(row[name] for name in names)], default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def as_of(tx: Transaction, row: Row) -> Row:
@@ -126,15 +120,16 @@ def decide(
     reason: str | None = None,
     edited: str | None = None,
     tenant: str = "",
-    seen: Seen | None = None,
+    bound: str | None = None,
+    labels: Sequence[str] = (),
     signature: str | None = None,
 ) -> Row | Refusal:
     """Record one reviewer's decision; returns the updated record.
 
     A record that needs several votes counts different people (see `people.person_of`), none of
-    them the requester or principal; a denial denies, an edit voids the votes given to other
-    arguments. With `seen` the decision is refused if the record has changed since the reviewer
-    saw it.
+    them the requester or principal; a denial denies. A vote is on `bound`, the digest of what will
+    run: an edit makes another, and votes on the one before do not count for it. `labels` are those
+    of the run that the reviewer was shown; one that is new voids the votes given without it.
     """
     key = people.key_of(signature)
     problem = people.problem(tx, reviewer, key)
@@ -143,26 +138,27 @@ def decide(
         return Refusal(reason=f"no approval {id}")
     if problem is not None:
         return Refusal(reason=problem, state=row["state"])
-    current = row
     row = expire(tx, row)
-    refused = _cannot_decide(tx, row, reviewer, signature) or _is_stale(current, seen)
+    refused = _cannot_decide(tx, row, reviewer, signature)
     if refused is not None:
         return refused
+    row = reopening.with_labels(tx, row, labels)
     asked = json.loads(row["request"])
     values: Row = {"reason": reason, "reviewer": reviewer, "signature": signature}
     if edited is not None:
         values["edited"] = edited
     if verdict == "denied":
         values |= {"state": "denied", "decided_at": tx.now}
-    elif votes.count(tx, row, reviewer, reason, edited) >= row["votes_needed"]:
+    elif votes.count(tx, row, reviewer, reason, bound or row["digest"]) >= row["votes_needed"]:
         use_by = timekeeping.now(tx) + asked["use_within"]
         values |= {"state": "approved", "decided_at": tx.now, "use_by": use_by}
-        values["reviewer"] = votes.reviewers(tx, row, reviewer)
+        values["reviewer"] = votes.reviewers(tx, row, bound or row["digest"])
     tx.update("approvals", {"id": id, "state": "pending"}, values)
     if "state" in values:
         waits.wake(tx, id)
     facts = {"approval": id, "verdict": verdict, "reviewer": reviewer, "reason": reason}
-    facts |= {"digest": row["digest"], "person": people.person_of(tx, reviewer, key)}
+    facts |= {"digest": row["digest"], "bound": bound}
+    facts["person"] = people.person_of(tx, reviewer, key)
     edits = {} if edited is None else {"edited": True}
     ledger.append(tx, row["run_id"], "approval-decided", row["call_key"], facts | edits)
     return row | values
@@ -184,6 +180,8 @@ def take(tx: Transaction, use: Take) -> Refusal | None:
     differs = [name for name in bound if row[name] != getattr(use, name)]
     if use.signature is not None and row["signature"] != use.signature:
         differs.append("signature")
+    if _sorted(row["edited"] and json.loads(row["edited"])) != _sorted(use.edited):
+        differs.append("edits")
     if differs or (row["edited"] is None and row["digest"] != use.digest):
         what = ", ".join(differs) or "digest"
         return Refusal(reason=f"approval {use.record_id} was given for another call ({what})")
@@ -193,6 +191,11 @@ def take(tx: Transaction, use: Take) -> Refusal | None:
         {"state": "taken", "taken_at": tx.now},
     )
     return None
+
+
+def _sorted(value: Any) -> str:
+    """JSON text that is equal for equal values: 1, 1.0 and true differ."""
+    return json.dumps(value, sort_keys=True)
 
 
 def _unusable(row: Row) -> str:
@@ -232,16 +235,6 @@ def _cannot_decide(
     return None
 
 
-def _is_stale(row: Row, seen: Seen | None) -> Refusal | None:
-    if seen is None or (seen.digest == row["digest"] and seen.version == version_of(row)):
-        return None
-    return Refusal(
-        reason=f"approval {row['id']} has changed since it was shown; look at it again",
-        state=row["state"],
-        stale=True,
-    )
-
-
 def expire(tx: Transaction, row: Row) -> Row:
     """The record as it stands at the store's clock, marked `expired` where its time has passed."""
     limits = {"pending": row["decide_by"], "approved": row["use_by"]}
@@ -263,7 +256,9 @@ def _same_call(tx: Transaction, request: ApprovalRequest) -> Row | None:
         shown = set(json.loads(row["request"]).get("earlier", ()))
         if not same or not shown.issuperset(request.earlier):
             continue
-        if expire(tx, row)["state"] in ("pending", "approved") or _sticks(row):
+        if expire(tx, row)["state"] in ("pending", "approved"):
+            return reopening.with_labels(tx, row, request.taint)
+        if _sticks(row):
             return row
     return None
 
@@ -302,7 +297,8 @@ def _follows(tx: Transaction, request: ApprovalRequest) -> Row | None:
             for row in tx.select("approvals", unknown | {"state": state})
             if expire(tx, row)["state"] == state
         ]
-        return min(rows, key=lambda row: row["created_at"], default=None)
+        oldest = min(rows, key=lambda row: row["created_at"], default=None)
+        return None if oldest is None else reopening.with_labels(tx, oldest, request.taint)
     if request.conversation is None:
         return None
     unused = same | {"conversation": request.conversation, "state": "approved"}
@@ -311,7 +307,8 @@ def _follows(tx: Transaction, request: ApprovalRequest) -> Row | None:
             tx.update("approvals", {"id": row["id"]}, {"call_key": request.call_key})
             facts = {"approval": row["id"], "asked": row["asked_key"]}
             ledger.append(tx, request.run_id, "approval-adopted", request.call_key, facts)
-            return row | {"call_key": request.call_key}
+            adopted = row | {"call_key": request.call_key}
+            return reopening.with_labels(tx, adopted, request.taint)
     return None
 
 
@@ -345,8 +342,6 @@ def new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: 
     seen: dict[str, Any] = {
         "v": 1,
         "description": request.description,
-        "arguments": request.arguments,
-        "shown": request.shown,
         "reason": request.reason,
         "effects": request.effects,
         "call_id": request.call_id,
@@ -364,6 +359,9 @@ def new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: 
         "root_run_id": request.root_run_id,
         "place": request.place,
         "limits": None if request.limits is None else dataclasses.asdict(request.limits),
+        "decide_within": terms.decide_within,
+        "schema": request.schema,
+        "secrets": list(request.secrets),
     }
     fields = (
         "tenant call_key run_id thread_id tool principal requester fingerprint binding digest"

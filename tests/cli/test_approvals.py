@@ -131,3 +131,10 @@ def test_confirm_time_says_how_far_the_clock_was_ahead(run: Run, held: str) -> N
     ran = run("approvals", "confirm-time", "--reviewer", "bo")
     assert (ran.code, ran.out.strip()) == (0, "confirmed by cli:bo; the clock was 0 s ahead")
     assert run("approvals", "approve", held).code == 0
+
+
+def test_t5_a_bad_edit_is_refused_and_the_record_waits(run: Run, held: str) -> None:
+    """T5: an unknown argument is named, and nothing is changed."""
+    ran = run("approvals", "approve", held, "--args", '{"amont": 4}')
+    assert ran.code != 0 and "amont" in ran.err
+    assert run("approvals", "show", held, "--json").json["state"] == "pending"

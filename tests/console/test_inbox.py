@@ -250,3 +250,21 @@ async def test_a_vote_of_several_leaves_the_request_in_the_list(
     form = {"verdict": "approved", "digest": record.digest, "version": record.version}
     second = lee.post(f"/approvals/{id}/decide", form, **{"hx-request": "true"})
     assert second.text == "" and (await shop.record(id)).state == "approved"
+
+
+async def test_t1_a_pending_edit_is_shown_as_a_difference(shop: ShopConsole) -> None:
+    """T1: list and page show the arguments that will run, and what an edit changed in them."""
+    port = aa.QuorumApproval(2, shop.store)
+    executor = aa.Executor(shop.registry, approval=port, store=shop.store)
+    ctx = aa.ToolContext(run_id="run_1", principal="bob")
+    with pytest.raises(aa.ApprovalPending) as caught:
+        await executor.run("refund", {"order": "A1", "amount": 5}, ctx=ctx)
+    id = caught.value.id
+    edit = {"order": "EVIL", "amount": 5}
+    await aa.Inbox(shop.store).approve(id, reviewer="os:ann", arguments=edit)
+    browser = await shop.browser()
+    for path in ("/approvals", f"/approvals/{id}"):
+        text = browser.get(path).text
+        assert "-  &#34;order&#34;: &#34;A1&#34;" in text
+        assert "+  &#34;order&#34;: &#34;EVIL&#34;" in text and "1 of 2" in text
+    assert 'value="EVIL"' in browser.get(f"/approvals/{id}").text

@@ -58,7 +58,7 @@ def _file(tx: Transaction, n: int) -> None:
         fingerprint="f",
         digest=f"d{n}",
         reason="this tool always asks",
-        payload=b"{}",
+        payload=json.dumps(arguments).encode(),
     )
     tx.now += n / 1_000_000
     approvals.file(tx, request, Terms(), f"apr_{n:032d}")

@@ -21,6 +21,7 @@ from agent_adapter.core.errors import (
     ToolArgsInvalid,
     ToolFailed,
 )
+from agent_adapter.core.inert import visible
 from agent_adapter.core.inject import Secret
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
@@ -28,7 +29,6 @@ from agent_adapter.exec import ledger
 from agent_adapter.exec.approval import confirm
 from agent_adapter.exec.approval.grants import ApprovalToken, IssuedTokens
 from agent_adapter.exec.approval.ports.callback import CallbackApproval
-from agent_adapter.exec.approval.request import visible
 from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.gate import Gate
 from tests.exec.shop import ARGS, NO, YES, Till, in_run, rows, turns, until

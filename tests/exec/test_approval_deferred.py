@@ -337,12 +337,12 @@ async def test_an_edited_record_runs_as_edited(store: Any) -> None:
 
 
 async def test_a13_an_edited_record_is_validated(store: Any) -> None:
-    """What the schema refuses does not run."""
+    """What the schema refuses is refused before the decision is written."""
     desk = Desk(store)
-    await desk.approved(amount="2")
     with pytest.raises(ToolArgsInvalid, match="amount"):
-        await desk.charge()
-    assert desk.till.ran == []
+        await desk.approved(amount="2")
+    (record,) = await desk.inbox.list()
+    assert record.state == "pending" and record.edited is None and desk.till.ran == []
 
 
 async def test_edits_where_none_are_allowed_are_refused_at_once(memory: Any) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 import agent_adapter as aa
+from agent_adapter.exec.approval.presented import present_row
 from agent_adapter.exec.approval.signing import ReviewerKey, create_key
+from agent_adapter.store import taint
 from agent_adapter.store.memory import MemoryStore
 
 pytest.importorskip("cryptography")
@@ -148,17 +150,77 @@ async def test_a_signed_record_that_was_changed_does_not_run(
 
 
 async def test_what_was_shown_is_what_runs(scene: Scene) -> None:
-    """A record whose shown arguments were changed before the reviewer signed does not run."""
+    """A record whose bound arguments were changed before the reviewer signed does not run."""
+    id = await scene.ask()
+    await scene.forge(id, payload=json.dumps({"order": "A1", "amount": 1}))
+    await scene.inbox.approve(id, reviewer="os:kim", key=scene.kim)
+    for attempt in (scene.executor.resume(id), scene.call()):
+        with pytest.raises(aa.ApprovalDenied, match=r"shows another call|no longer read"):
+            await attempt
+    assert scene.ran == []
+
+
+async def test_t2_what_is_shown_is_rendered_from_what_is_signed(scene: Scene) -> None:
+    """T2: a text that somebody writes into the record is not what a reviewer is shown."""
     id = await scene.ask()
     row = await scene.store.read(lambda tx: tx.get("approvals", id))
     assert row is not None
-    shown = json.loads(row["request"])
-    shown["arguments"]["amount"] = 1
-    await scene.forge(id, request=json.dumps(shown))
+    before = (await scene.inbox.get(id)).shown
+    forged = json.loads(row["request"]) | {"shown": "harmless", "arguments": {"amount": 1}}
+    await scene.forge(id, request=json.dumps(forged))
+    record = await scene.inbox.get(id)
+    assert record.shown == before and record.arguments == {"order": "A1", "amount": 5}
     await scene.inbox.approve(id, reviewer="os:kim", key=scene.kim)
-    for attempt in (scene.executor.resume(id), scene.call()):
-        with pytest.raises(aa.ApprovalDenied, match="shows another call"):
-            await attempt
+    assert await scene.call() == "paid" and scene.ran == [{"order": "A1", "amount": 5}]
+
+
+@pytest.mark.parametrize("name", ["description", "reason", "effects", "earlier"])
+async def test_t2_whatever_is_shown_is_signed(scene: Scene, name: str) -> None:
+    """T2: the situation that a reviewer read is under their signature."""
+    id = await scene.ask()
+    row = await scene.store.read(lambda tx: tx.get("approvals", id))
+    assert row is not None
+    forged = json.loads(row["request"]) | {name: ["x"] if name == "earlier" else "x"}
+    situations = []
+    for text in (row["request"], json.dumps(forged)):
+        await scene.forge(id, request=text)
+        shown = await scene.store.read(lambda tx: present_row(tx, tx.get("approvals", id) or {}))
+        situations.append(json.loads(scene.kim.sign(shown, verdict="approved", reviewer="k")))
+    assert situations[0]["situation"] != situations[1]["situation"]
+
+
+async def test_a_signature_does_not_fit_a_later_state(scene: Scene) -> None:
+    """A signature on the call as asked is none on the call as somebody edited it."""
+    id = await scene.ask()
+    await scene.inbox.approve(id, reviewer="os:kim", key=scene.kim)
+    await scene.forge(id, edited=json.dumps({"order": "B2", "amount": 5}))
+    with pytest.raises(aa.ApprovalDenied, match="shows another call"):
+        await scene.executor.resume(id)
+    assert scene.ran == []
+
+
+async def test_a_signed_denial_is_no_signed_approval(scene: Scene) -> None:
+    """The verdict is under the signature."""
+    id = await scene.ask()
+    await scene.inbox.deny(id, reviewer="os:kim", key=scene.kim)
+    await scene.forge(id, state="approved", use_by=9e12)
+    with pytest.raises(aa.ApprovalDenied, match="is on a denial"):
+        await scene.executor.resume(id)
+    assert scene.ran == []
+
+
+async def test_a_label_that_the_reviewer_did_not_see_is_not_under_their_signature(
+    scene: Scene,
+) -> None:
+    """Also where the record was changed to look as if they had seen it."""
+    id = await scene.ask()
+    await scene.inbox.approve(id, reviewer="os:kim", key=scene.kim)
+    row = await scene.store.read(lambda tx: tx.get("approvals", id))
+    assert row is not None
+    await scene.store.write(lambda tx: taint.mark(tx, ["run:r"], "web"))
+    await scene.forge(id, request=json.dumps(json.loads(row["request"]) | {"taint": ["web"]}))
+    with pytest.raises(aa.ApprovalDenied, match="before the run had read web"):
+        await scene.executor.resume(id)
     assert scene.ran == []
 
 

@@ -191,7 +191,7 @@ def _request(n: int) -> ApprovalRequest:
         fingerprint="f",
         digest=f"digest{n}",
         reason="it asks",
-        payload=b"{}",
+        payload=json.dumps({"n": n}).encode(),
     )
 
 

@@ -14,6 +14,7 @@ from agent_adapter.exec import ledger
 from agent_adapter.exec.approval.inbox import Inbox
 from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.approval.ports.quorum import QuorumApproval
+from agent_adapter.exec.approval.presented import present_row
 from agent_adapter.exec.approval.signing import create_key
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store import people
@@ -193,7 +194,8 @@ async def test_a_row_that_names_another_than_the_signer_does_not_count(
     def forge(tx: Transaction) -> Any:
         row = tx.get("approvals", id)
         assert row is not None
-        signature = signed.key.sign(row, verdict="approved", reviewer="os:lee")
+        shown = present_row(tx, row)
+        signature = signed.key.sign(shown, verdict="approved", reviewer="os:lee")
         values = {"state": "approved", "reviewer": "os:lee", "signature": signature}
         return tx.update("approvals", {"id": id}, values | {"use_by": tx.now + 60})
 
@@ -253,5 +255,5 @@ async def test_a_signature_cannot_claim_the_key_of_another(store: Any, tmp_path:
         return tx.update("approvals", {"id": id}, {"signature": json.dumps(kept)})
 
     await store.write(claim)
-    with pytest.raises(ApprovalDenied, match="another key"):
+    with pytest.raises(ApprovalDenied, match="does not fit"):
         await executor.run_spec(till.spec, ARGS, in_run(principal="bob"))

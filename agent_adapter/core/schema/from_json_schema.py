@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 from typing import Any
 
@@ -15,6 +15,7 @@ from agent_adapter.core.errors import ToolArgsInvalid, ToolDefinitionError
 from agent_adapter.core.json_values import SecretWriter, in_clear, json_ready
 from agent_adapter.core.problems import (
     JSON_TEXT,
+    Path,
     capped,
     expected_at,
     fields_at,
@@ -59,15 +60,20 @@ class SchemaCheck:
         self._reserved = reserved
         self._aliased = has_aliases(self.schema)
 
-    def validate(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """A copy of `args` as JSON values; `ToolArgsInvalid` has one line per field."""
+    def validate(
+        self, tool: str, args: Mapping[str, Any], masked: Collection[Path] = ()
+    ) -> dict[str, Any]:
+        """A copy of `args` as JSON values; `ToolArgsInvalid` has one line per field.
+
+        `masked` are the places of secrets that are not known here: what is there is not checked.
+        """
         try:
             copied = self._copied(args)
-            problems = self._problems(copied)
+            problems = self._problems(copied, masked)
             if problems:
                 meant = mended(self.schema, copied)
                 if meant is not copied:
-                    copied, problems = meant, self._problems(meant)
+                    copied, problems = meant, self._problems(meant, masked)
         except Exception as exc:
             problems = [_refusal(args, exc)]
         if problems:
@@ -95,11 +101,13 @@ class SchemaCheck:
         # An open object would take an alias for a name of its own.
         return mended(self.schema, copied) if self._aliased else copied
 
-    def _problems(self, args: dict[str, Any]) -> list[str]:
+    def _problems(self, args: dict[str, Any], masked: Collection[Path]) -> list[str]:
         known = self.schema.get("properties", {})
         taken = [name for name in args if name in self._reserved]
         found = dict.fromkeys(unknown_argument(name, known) for name in taken)
         for error in islice(problems_of(self._validator, args), _MOST_ERRORS):
+            if masked and _is_of_mask(error, masked):
+                continue
             for line in self._lines(error):
                 found.setdefault(line)
         return list(found)
@@ -129,6 +137,15 @@ class SchemaCheck:
             return expected_at(self.schema, path)
         value = str(error.validator_value)
         return f"{error.validator} {value if len(value) <= _SHOWN else value[:_SHOWN] + '…'}"
+
+
+def _is_of_mask(error: ValidationError, masked: Collection[Path]) -> bool:
+    """Whether a problem is at the place of a mask, or that no alternative allows a mask there."""
+    path = tuple(error.absolute_path)
+    around = path != () and error.validator in ("anyOf", "oneOf")
+    return any(
+        path[: len(place)] == place or (around and place[: len(path)] == path) for place in masked
+    )
 
 
 def injected_by_annotation(name: str, fn: Callable[..., Any]) -> tuple[Injection, ...]:

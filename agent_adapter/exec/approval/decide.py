@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -12,7 +14,9 @@ from agent_adapter.core.errors import (
     ApprovalExpired,
     ApprovalPending,
     ApprovalWithdrawn,
+    GuardrailBlocked,
     StoreError,
+    ToolArgsInvalid,
     ToolInDoubt,
 )
 from agent_adapter.core.events import ApprovalDecided, ApprovalRequested
@@ -20,14 +24,14 @@ from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import stages, taint, waiting
 from agent_adapter.exec.approval.ports.deferred import decision_of
+from agent_adapter.exec.approval.presented import text_of
 from agent_adapter.exec.approval.question import Question
 from agent_adapter.exec.approval.request import counts, request_of, runs_again, unclear
-from agent_adapter.exec.approval.signing import same_arguments
 from agent_adapter.exec.call import UNREAD, Call
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.exec.masking import has_mask, unmasked
 from agent_adapter.exec.timing import person_asked
-from agent_adapter.store import approvals, denials
+from agent_adapter.store import approvals, denials, reopening
 from agent_adapter.store.approvals import Take
 from agent_adapter.store.base import Row
 
@@ -122,7 +126,7 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
     # The record is taken for what was asked, whatever the reviewer made of it.
     asked_digest, asked_key = call.digest, call.key()
     if decision.arguments is not None:
-        await stages.prepare(call, unmasked(call, decision.arguments), ask=False)
+        await _edit(call, decision)
         if decision is not call.ctx.approval:  # a framework's own gate tells its model itself
             call.ctx.edited = call.arguments
     call.approval = {
@@ -143,8 +147,33 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
             principal=call.ctx.principal,
             fingerprint=call.spec.fingerprint,
             digest=asked_digest,
+            edited=decision.arguments,
             signature=decision.signature,
         )
+
+
+async def _edit(call: Call, decision: ApprovalDecision) -> None:
+    """Bind a reviewer's arguments; a record whose edit cannot run waits for a person again."""
+    given = unmasked(call, decision.arguments or {})
+    try:
+        await stages.prepare(call, given, ask=False)
+        if decision.record_id is not None and call.plan.before:
+            _refuse_guarded(call, given)
+    except (ToolArgsInvalid, GuardrailBlocked) as exc:
+        id, why = decision.record_id, str(exc)
+        if id is None:
+            raise
+        records = call.records or call.runtime.store
+        row = await records.write(lambda tx: reopening.reopen(tx, id, why))
+        if row is None or row["state"] != "pending":
+            raise
+        raise ApprovalPending(id, row["decide_by"]) from exc
+
+
+def _refuse_guarded(call: Call, given: Mapping[str, Any]) -> None:
+    """Refuse an edit that a guard has changed: the person who approved it saw another one."""
+    if call.digest_of(call.spec.validate(given)) != call.digest:
+        raise GuardrailBlocked(f"{call.spec.name}: a guard of the program changes what it says")
 
 
 def refuse(tool: str, decision: ApprovalDecision) -> None:
@@ -175,7 +204,7 @@ async def _return_to_record(call: Call, decision: ApprovalDecision) -> None:
     values = call.spec.validate(shown)
     if call.digest_of(values) == row["digest"]:
         call.rebind(values)
-        if decision.signature is not None and not same_arguments(row, call.arguments):
+        if decision.signature is not None and text_of(call.arguments) != text_of(shown):
             raise ApprovalDenied(
                 f"{call.spec.name} was not run: approval {record_id} shows another call than the"
                 " one that would run"

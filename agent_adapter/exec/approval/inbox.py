@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent_adapter.core.errors import AgentAdapterError
+from agent_adapter.core.inert import short
 from agent_adapter.core.logins import bare
+from agent_adapter.exec.approval.edits import checked_edit
+from agent_adapter.exec.approval.presented import (
+    Presented,
+    edited_of,
+    present_row,
+    present_rows,
+    question_of,
+)
 from agent_adapter.exec.approval.signing import ReviewerKey
 from agent_adapter.store import approvals, people, timekeeping, withdrawing
 from agent_adapter.store.approvals import Refusal, Seen
@@ -22,10 +31,12 @@ _LIMITS = {"pending": "decide_by", "approved": "use_by"}
 class ApprovalRecord:
     """One question to a person as it stands; times are seconds since the epoch.
 
-    `arguments` is what will run, whole, secrets masked; `shown` is the same as text in which
-    invisible characters are visible. `edited` is what a reviewer put in its place. `digest` and
-    `version` identify what a reviewer sees: a decision that carries them counts only while both are
-    current. `signed` is true if only a signed decision counts.
+    `arguments` is what was asked, whole, secrets masked; `edited` is what a reviewer put in its
+    place. `shown` is what will run, the edit included, as text in which invisible characters are
+    visible; `change` is the difference that the edit makes. `votes` are the reviewers who have
+    approved what is shown, `taint` what the run has read by now. `digest` and `version` identify
+    what a reviewer sees: a decision that carries them counts only while both are current. Records
+    of one `alike` run the same. `signed` is true if only a signed decision counts.
     """
 
     id: str
@@ -60,6 +71,15 @@ class ApprovalRecord:
     attempt: int = 1
     signed: bool = False
     conversation: str | None = None
+    change: str | None = None
+    alike: str = ""
+    votes: tuple[str, ...] = ()
+    sources: tuple[tuple[str, str, float], ...] = ()
+
+    @property
+    def will_run(self) -> dict[str, Any]:
+        """The arguments that will run: those that were asked, or a reviewer's edit."""
+        return self.arguments if self.edited is None else self.edited
 
     @property
     def seen(self) -> Seen:
@@ -102,7 +122,7 @@ class Inbox:
             rows = tx.select(
                 "approvals", still, order_by="created_at", descending=newest_first, limit=limit
             )
-            return [record_of(tx, row) for row in rows]
+            return records_of(tx, rows)
 
         return await self._store.read(op)
 
@@ -111,7 +131,9 @@ class Inbox:
         tenant = self._tenant
         record = await self._store.read(lambda tx: _shown(tx, id, tenant))
         if record is None:
-            raise AgentAdapterError(f"no approval {id}; `agent-adapter approvals list` shows all")
+            raise AgentAdapterError(
+                f"no approval {short(id)}; `agent-adapter approvals list` shows all"
+            )
         return record
 
     async def approve(
@@ -211,35 +233,39 @@ class Inbox:
         `key` signs it. With `seen` it counts only for the record as the reviewer saw it.
         """
         tenant = self._tenant
-        edited = None if arguments is None else _as_json(id, arguments)
         row = await self._store.read(lambda tx: approvals.get(tx, id, tenant))
         if row is None:
-            return Refusal(reason=f"no approval {id}")
-        if edited is not None and not json.loads(row["request"]).get("edits_allowed"):
-            return Refusal(
-                reason=f"approval {id}: the framework that asked cannot apply edits",
-                state=row["state"],
-            )
-        signature = None
-        if key is not None:
-            signer, public, named = key.name, key.public, reviewer
-            reviewer = await self._store.read(
-                lambda tx: people.reviewer_of(tx, named, signer, public)
-            )
-            signature = key.sign(row, verdict=verdict, reviewer=reviewer, edited=edited)
-            # What was signed is what was read; anything else must not be decided with it.
-            seen = seen or Seen(digest=row["digest"], version=approvals.version_of(row))
+            return Refusal(reason=f"no approval {short(id)}")
+        edited = None
+        if arguments is not None:
+            refused = _edits_refused(row)
+            if refused is not None:
+                return refused
+            edited = _edit_of(row, arguments)
 
         def op(tx: Transaction) -> ApprovalRecord | Refusal:
+            current = approvals.get(tx, id, tenant)
+            if current is None:
+                return Refusal(reason=f"no approval {short(id)}")
+            refused = _is_stale(tx, current, seen)
+            if refused is not None:
+                return refused
+            # What is voted on and signed: the record as it stands, with this reviewer's edit.
+            shown = present_row(tx, current if edited is None else current | {"edited": edited})
+            signature, by = None, reviewer
+            if key is not None:
+                by = people.reviewer_of(tx, reviewer, key.name, key.public)
+                signature = key.sign(shown, verdict=verdict, reviewer=by)
             decided = approvals.decide(
                 tx,
                 id,
                 verdict=verdict,
-                reviewer=reviewer,
+                reviewer=by,
                 reason=reason,
                 edited=edited,
                 tenant=tenant,
-                seen=seen,
+                bound=shown.bound.digest,
+                labels=shown.situation.labels,
                 signature=signature,
             )
             return decided if isinstance(decided, Refusal) else record_of(tx, decided)
@@ -259,13 +285,36 @@ def _unless_refused(record: ApprovalRecord | Refusal) -> ApprovalRecord:
     return record
 
 
-def _as_json(id: str, arguments: Mapping[str, Any]) -> str:
+def _edits_refused(row: Row) -> Refusal | None:
+    if json.loads(row["request"]).get("edits_allowed"):
+        return None
+    reason = f"approval {row['id']}: the framework that asked cannot apply edits"
+    return Refusal(reason=reason, state=row["state"])
+
+
+def _edit_of(row: Row, arguments: Mapping[str, Any]) -> str:
+    """The edit as the record keeps it, checked; `ToolArgsInvalid` says what the tool refuses."""
     try:
-        return json.dumps(dict(arguments), allow_nan=False)
+        json.dumps(dict(arguments), allow_nan=False)
     except (TypeError, ValueError) as exc:
         raise AgentAdapterError(
-            f"approval {id}: the edited arguments are not JSON ({exc}); nothing was changed"
+            f"approval {row['id']}: the edited arguments are not JSON ({exc}); nothing was changed"
         ) from exc
+    return json.dumps(checked_edit(question_of(row), arguments))
+
+
+def _is_stale(tx: Transaction, stored: Row, seen: Seen | None) -> Refusal | None:
+    row = approvals.as_of(tx, stored)
+    if seen is None or row["state"] != "pending":
+        return None
+    shown = present_row(tx, row)
+    if (seen.digest, seen.version) == (shown.bound.digest, shown.digest):
+        return None
+    return Refusal(
+        reason=f"approval {row['id']} has changed since it was shown; look at it again",
+        state=row["state"],
+        stale=True,
+    )
 
 
 def _shown(tx: Transaction, id: str, tenant: str) -> ApprovalRecord | None:
@@ -275,25 +324,40 @@ def _shown(tx: Transaction, id: str, tenant: str) -> ApprovalRecord | None:
 
 def record_of(tx: Transaction, stored: Row) -> ApprovalRecord:
     """The record that a row of the table of approvals is, as it stands now."""
-    row = approvals.as_of(tx, stored)
-    seen = json.loads(row["request"])
+    (record,) = records_of(tx, [stored])
+    return record
+
+
+def records_of(tx: Transaction, stored: Sequence[Row]) -> list[ApprovalRecord]:
+    """The records that these rows are, as they stand now."""
+    rows = [approvals.as_of(tx, row) for row in stored]
+    return [_record(*each) for each in zip(rows, present_rows(tx, rows), strict=True)]
+
+
+def _record(row: Row, shown: Presented) -> ApprovalRecord:
     same = (
-        "id state tool run_id thread_id conversation call_key principal created_at decide_by"
-        " decided_at use_by taken_at reviewer reason votes_needed digest fingerprint requester"
+        "id state call_key created_at decide_by decided_at use_by taken_at reviewer reason"
+        " votes_needed"
     )
+    bound, situation = shown.bound, shown.situation
+    told = "description why run_id thread_id call_id requester effects attempt earlier"
     return ApprovalRecord(
         **{name: row[name] for name in same.split()},
-        description=seen.get("description", ""),
-        arguments=seen.get("arguments", {}),
-        shown=seen.get("shown", ""),
-        edited=json.loads(row["edited"]) if row["edited"] is not None else None,
-        why=seen.get("reason", ""),
-        call_id=seen.get("call_id", ""),
-        taint=tuple(seen.get("taint", ())),
-        earlier=tuple(seen.get("earlier", ())),
-        edits_allowed=bool(seen.get("edits_allowed", False)),
-        version=approvals.version_of(stored),
-        effects=seen.get("effects", "write"),
-        attempt=seen.get("attempt", 1),
-        signed=bool(seen.get("signed", False)),
+        **{name: getattr(situation, name) for name in told.split()},
+        tool=bound.tool,
+        principal=bound.principal,
+        conversation=bound.conversation,
+        fingerprint=bound.fingerprint,
+        arguments=dict(shown.asked),
+        shown=shown.shown,
+        edited=edited_of(row),
+        change=shown.change,
+        taint=situation.labels,
+        sources=situation.sources,
+        votes=tuple(name for name, _, counts in situation.votes if counts),
+        edits_allowed=situation.edits_allowed,
+        digest=bound.digest,
+        version=shown.digest,
+        alike=bound.alike,
+        signed=bool(json.loads(row["request"]).get("signed", False)),
     )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import secrets
-import unicodedata
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from agent_adapter.core.canonical import digest
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
+from agent_adapter.exec.approval.presented import text_of
 from agent_adapter.exec.call import Call
 from agent_adapter.store.base import Row
 
@@ -95,7 +94,7 @@ def request_of(
         tool=call.spec.name,
         description=call.spec.description,
         arguments=arguments,
-        shown=visible(json.dumps(arguments, ensure_ascii=False, indent=2)),
+        shown=text_of(arguments),
         call_id=ctx.call_id or "",
         run_id=call.run_id,
         thread_id=ctx.thread_id,
@@ -125,6 +124,8 @@ def request_of(
         run_is_known=call.run_is_known,
         root_run_id=call.root_run_id,
         limits=call.limits,
+        schema=call.spec.arguments.schema,
+        secrets=tuple(sorted(map(call.spec.arguments.public_name, call.spec.secrets))),
     )
 
 
@@ -151,23 +152,3 @@ def runs_again(names: str) -> str:
         f"approving runs {names} again from its start: what it did outside of recorded calls"
         " happens again"
     )
-
-
-# Letters and marks that draw nothing: fillers, joiners, variation selectors.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-
-
-def visible(text: str) -> str:
-    """`text` with control, zero-width and bidirectional characters written as escapes."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_shown(char) for char in text)
-
-
-def _shown(char: str) -> str:
-    hidden = char in _BLANK or unicodedata.category(char) in ("Cf", "Cn", "Co")
-    variation = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
-    if char == "\n" or (char.isprintable() and not hidden and not variation):
-        return char
-    code = ord(char)
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -12,20 +12,22 @@ from agent_adapter.core.errors import (
     AgentAdapterError,
     ApprovalDenied,
     ApprovalExpired,
+    ApprovalPending,
 )
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import RunLimits
-from agent_adapter.exec import replay, stages
+from agent_adapter.exec import replay, stages, taint
 from agent_adapter.exec.approval import decide
-from agent_adapter.exec.approval.ports.deferred import decision_of
-from agent_adapter.exec.approval.signing import Signers, same_arguments
+from agent_adapter.exec.approval.ports.deferred import decision_of, unsigned
+from agent_adapter.exec.approval.request import request_of
+from agent_adapter.exec.approval.signing import Signers
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.masking import has_mask
 from agent_adapter.exec.replay import Recorded
 from agent_adapter.exec.runtime import Runtime
 from agent_adapter.exec.scope import current_scope
-from agent_adapter.store import approvals
+from agent_adapter.store import approvals, reopening
 from agent_adapter.store.base import Row, Store, Transaction
 from agent_adapter.store.identity import look_up
 
@@ -50,7 +52,7 @@ async def resumed(
         raise AgentAdapterError("resume needs an Executor with the registry that has the tool")
     spec = registry.get(row["tool"])
     seen = json.loads(row["request"])
-    _refuse_changed(spec, row, seen)
+    _refuse_changed(spec, row)
     call = _as_asked(runtime, spec, row, seen)
     call.call_key, call.n = row["call_key"], seen["n"]
     call.records = records if records is not runtime.store else None
@@ -60,16 +62,17 @@ async def resumed(
     await stages.prepare(call, call.given, guard=False, ask=False)
     if call.digest != row["digest"]:
         raise ApprovalDenied(f"the arguments of {record_id} no longer read as they were shown")
+    await _refuse_labelled(records, row, call)
     await _refuse_unsigned(records, row, call)
     await decide.accept(call, decision_of(row))
     return call, None
 
 
-def _refuse_changed(spec: ToolSpec, row: Row, seen: dict[str, Any]) -> None:
+def _refuse_changed(spec: ToolSpec, row: Row) -> None:
     """Raise `ApprovalDenied` if the record does not hold the whole call of today's tool."""
     if spec.fingerprint != row["fingerprint"]:
         raise ApprovalDenied(f"{spec.name} has changed since approval {row['id']} was asked for")
-    if has_mask(seen.get("arguments")):
+    if row["payload"] is not None and has_mask(from_json(row["payload"])):
         raise ApprovalDenied(
             f"{spec.name} takes secrets, which the record does not hold: make the call again with "
             "the same arguments, and it will find its approval"
@@ -79,17 +82,23 @@ def _refuse_changed(spec: ToolSpec, row: Row, seen: dict[str, Any]) -> None:
 
 
 async def _refuse_unsigned(records: Store, row: Row, call: Call) -> None:
-    """Where signatures are required: refuse a record without one, or that shows another call."""
+    """Where signatures are required: refuse a record without one, or signed for another call."""
     signers: Signers | None = getattr(call.runtime.approval, "signers", None)
     if signers is None:
         return
-    problem = await records.read(lambda tx: signers.problem(tx, row))
-    if problem is None and (
-        row["tool"] != call.spec.name or not same_arguments(row, call.arguments)
-    ):
-        problem = f"approval {row['id']} shows another call than the one that would run"
+    request = request_of(call, "", taint=call.labels or ())
+    problem = await unsigned(records, signers, row, request)
     if problem is not None:
         raise ApprovalDenied(f"{call.spec.name} was not run: {problem}")
+
+
+async def _refuse_labelled(records: Store, row: Row, call: Call) -> None:
+    """Ask again about a call whose run has read something since it was approved."""
+    labels = await taint.labels(call)
+    if set(json.loads(row["request"]).get("taint", ())).issuperset(labels):
+        return
+    again = await records.write(lambda tx: reopening.with_labels(tx, row, labels))
+    raise ApprovalPending(again["id"], again["decide_by"])
 
 
 def _as_asked(runtime: Runtime, spec: ToolSpec, row: Row, seen: dict[str, Any]) -> Call:

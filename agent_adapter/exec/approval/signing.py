@@ -1,13 +1,12 @@
 """Decisions signed by their reviewer, so that write access to the store is not enough to forge one.
 
 A reviewer keeps an Ed25519 private key where the agent's process cannot read it; the executor pins
-the public one. The signature is over the whole call as the reviewer saw it and what they said.
+the public one. The signature is over `Presented`, which is what the reviewer saw, and their word.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import os
 import stat
@@ -20,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from agent_adapter.core.canonical import canon
 from agent_adapter.core.errors import AgentAdapterError, ToolDefinitionError
 from agent_adapter.core.extras import check_installed
+from agent_adapter.core.inert import short
+from agent_adapter.exec.approval.presented import Presented
 from agent_adapter.store import people
 from agent_adapter.store.base import Row, Transaction
 
@@ -30,28 +31,30 @@ if TYPE_CHECKING:
     )
 
 PREFIX = "ed25519:"
-_VERSION = 1
+_VERSION = 2
 _SKEW = 60.0
-_COVERED = ("id", "tenant", "run_id", "call_key", "tool", "fingerprint", "principal", "digest")
+_KEPT = (
+    "key",
+    "public",
+    "reviewer",
+    "verdict",
+    "decided_at",
+    "bound",
+    "situation",
+    "labels",
+    "doubts",
+)
 
 
-def statement(
-    row: Row, *, verdict: str, reviewer: str, decided_at: float, edited: str | None
-) -> bytes:
-    """The bytes that are signed: the record, the arguments as they were shown, and the word on it.
+def statement(record: str, tenant: str, said: Mapping[str, Any]) -> bytes:
+    """The bytes that are signed: the record, all that was shown, and the word on it.
 
-    `row` is of the table of approvals, `edited` the reviewer's own arguments as JSON text.
+    `said` is what a signature keeps beside itself: whose it is, the verdict, when it was given (in
+    milliseconds), the digests of what will run and of the situation, and its labels and doubts.
     """
-    said: dict[str, Any] = {
-        "v": _VERSION,
-        **{name: row[name] for name in _COVERED},
-        "arguments": _text_digest(_arguments(row)),
-        "verdict": verdict,
-        "edited": None if edited is None else _text_digest(edited),
-        "reviewer": reviewer,
-        "decided_at": round(decided_at * 1000),
-    }
-    return b"agent-adapter approval\n" + canon(said)
+    signed = {"v": _VERSION, "record": record, "tenant": tenant}
+    signed |= {name: said[name] for name in _KEPT}
+    return b"agent-adapter approval\n" + canon(signed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +96,22 @@ class ReviewerKey:
         """The public half as text (`ed25519:…`), for `DeferredApproval(reviewers=…)`."""
         return _text_of(self._key.public_key())
 
-    def sign(self, row: Row, *, verdict: str, reviewer: str, edited: str | None = None) -> str:
-        """The signature on a decision about the record, as the record keeps it (JSON text)."""
-        at = time.time()
-        said = statement(row, verdict=verdict, reviewer=reviewer, decided_at=at, edited=edited)
-        kept = {"v": _VERSION, "key": self.name, "reviewer": reviewer, "decided_at": at}
-        kept["public"] = self.public
-        return json.dumps(kept | {"signature": base64.b64encode(self._key.sign(said)).decode()})
+    def sign(self, shown: Presented, *, verdict: str, reviewer: str) -> str:
+        """The signature on a decision about what was shown, as the record keeps it (JSON text)."""
+        said = {
+            "v": _VERSION,
+            "key": self.name,
+            "public": self.public,
+            "reviewer": reviewer,
+            "verdict": verdict,
+            "decided_at": round(time.time() * 1000),
+            "bound": shown.bound.digest,
+            "situation": shown.situation_digest,
+            "labels": list(shown.situation.labels),
+            "doubts": list(shown.situation.doubts),
+        }
+        signed = self._key.sign(statement(shown.bound.record, shown.bound.tenant, said))
+        return json.dumps(said | {"signature": base64.b64encode(signed).decode()})
 
 
 class Signers:
@@ -115,41 +127,62 @@ class Signers:
         self._keys = {name: _public_key(name, key) for name, key in keys.items()}
         self._use_within = use_within
 
-    def problem(self, tx: Transaction, row: Row) -> str | None:
+    def problem(self, tx: Transaction, row: Row, runs: Presented) -> str | None:
         """Why the approval that a record shows does not count; `None` when it does.
 
         The key must be pinned here, and be neither revoked nor out of its time in the table of
-        people. `row` must say `approved` or `taken`.
+        people. `row` must say `approved` or `taken`; `runs` is the call that would run.
         """
         from cryptography.exceptions import InvalidSignature
 
+        id = row["id"]
         try:
             kept = json.loads(row["signature"] or "")
-            signer, reviewer = kept["key"], kept["reviewer"]
-            at, signature = float(kept["decided_at"]), base64.b64decode(kept["signature"])
+            signer, signature = kept["key"], base64.b64decode(kept["signature"])
+            said = statement(runs.bound.record, runs.bound.tenant, kept)
+            version, at = kept["v"], float(kept["decided_at"]) / 1000
         except (ValueError, KeyError, TypeError):
-            return f"approval {row['id']} bears no signature, and only signed ones count here"
+            version, kept = None, None
+        if kept is None or version != _VERSION:
+            return f"approval {id} bears no signature of this version, and only signed ones count"
         key = self._keys.get(signer)
         if key is None:
-            return f"approval {row['id']} is signed by {signer!r}, whose key is not pinned here"
-        said = statement(
-            row, verdict="approved", reviewer=reviewer, decided_at=at, edited=row["edited"]
-        )
+            return f"approval {id} is signed by {short(str(signer))}, whose key is not pinned here"
         try:
             key.verify(signature, said)
         except InvalidSignature:
-            return f"the signature on approval {row['id']} does not fit what the record says"
-        if reviewer != row["reviewer"]:
-            return f"approval {row['id']} names another reviewer than the one who signed it"
-        if kept.get("public", _text_of(key)) != _text_of(key):
-            return f"the signature on approval {row['id']} names another key than {signer!r}'s"
+            return f"the signature on approval {id} does not fit what the record says"
+        if kept["public"] != _text_of(key):
+            return f"the signature on approval {id} names another key than {signer!r}'s"
+        uncovered = _not_covered(row, runs, kept)
+        if uncovered is not None:
+            return uncovered
         decided_at = row["decided_at"] or tx.now
-        lapsed = people.signature_problem(tx, reviewer, signer, _text_of(key), decided_at)
-        if lapsed is not None:
-            return f"approval {row['id']} {lapsed}"
-        if row["state"] == "approved" and not -_SKEW <= time.time() - at <= self._use_within:
-            return f"the signature on approval {row['id']} is out of time"
-        return None
+        said_by = (kept["reviewer"], signer, _text_of(key))
+        lapsed = people.signature_problem(tx, *said_by, decided_at)
+        return f"approval {id} {lapsed}" if lapsed is not None else self._out_of_time(row, at)
+
+    def _out_of_time(self, row: Row, at: float) -> str | None:
+        if row["state"] != "approved" or -_SKEW <= time.time() - at <= self._use_within:
+            return None
+        return f"the signature on approval {row['id']} is out of time"
+
+
+def _not_covered(row: Row, runs: Presented, said: Mapping[str, Any]) -> str | None:
+    """Why a signature that is genuine was given for something else."""
+    id = row["id"]
+    if said["verdict"] != "approved":
+        return f"the signature on approval {id} is on a denial"
+    if said["reviewer"] != row["reviewer"]:
+        return f"approval {id} names another reviewer than the one who signed it"
+    if said["bound"] != runs.bound.digest:
+        return f"approval {id} shows another call than the one that would run"
+    new = sorted(set(runs.situation.labels) - set(said["labels"]))
+    if new:
+        return f"approval {id} was signed before the run had read {', '.join(map(short, new))}"
+    if set(runs.situation.doubts) - set(said["doubts"]):
+        return f"approval {id} was signed before it was known that the call may repeat a write"
+    return None
 
 
 def create_key(path: str | os.PathLike[str]) -> ReviewerKey:
@@ -187,19 +220,6 @@ def _write_new(file: Path, data: bytes) -> None:
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as out:
         out.write(data)
-
-
-def same_arguments(row: Row, arguments: Mapping[str, Any]) -> bool:
-    """Whether a record shows exactly these arguments (JSON values, secrets masked)."""
-    return _arguments(row) == json.dumps(dict(arguments), sort_keys=True)
-
-
-def _arguments(row: Row) -> str:
-    return json.dumps(json.loads(row["request"]).get("arguments", {}), sort_keys=True)
-
-
-def _text_digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_public_key(path: str | os.PathLike[str]) -> str:

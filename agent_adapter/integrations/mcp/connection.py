@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import IntegrationError, ToolFailed
-from agent_adapter.exec.approval.request import visible
+from agent_adapter.core.inert import visible
 from agent_adapter.integrations.mcp.elicitation import Ask, Questions
 from agent_adapter.integrations.mcp.export import check_mcp
 from agent_adapter.integrations.mcp.flights import Flight, current

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.core.inert import visible
 from agent_adapter.core.ports import ToolRunner
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.exec.approval.request import visible
 from agent_adapter.exec.defaults import runner_for
 from agent_adapter.integrations.mcp.calls import connection, context_of
 from agent_adapter.integrations.quarantine import OnError, exported

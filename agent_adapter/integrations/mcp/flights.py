@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent_adapter.core.context import ToolContext
-from agent_adapter.exec.approval.request import visible
+from agent_adapter.core.inert import visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import IntegrationError, ToolDefinitionError, ToolError
+from agent_adapter.core.inert import visible
 from agent_adapter.core.names import fitting_name, fitting_names, folded_name
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.exec.approval.request import visible
 from agent_adapter.integrations.mcp.connection import MCPConnection
 from agent_adapter.integrations.mcp.elicitation import Ask
 from agent_adapter.integrations.mcp.listing import definition_of, names_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import IntegrationError
-from agent_adapter.exec.approval.request import visible
+from agent_adapter.core.inert import visible
 from agent_adapter.integrations.mcp.pins import Definition
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from agent_adapter.core.errors import IntegrationError
-from agent_adapter.exec.approval.request import visible
+from agent_adapter.core.inert import visible
 from agent_adapter.exec.scope import current_scope
 from agent_adapter.integrations.mcp.flights import Flight, current
 from agent_adapter.integrations.mcp.transports import Watch

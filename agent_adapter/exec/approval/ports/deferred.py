@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 import time
 from collections.abc import Mapping
 from typing import TypeGuard
 
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
+from agent_adapter.exec.approval.presented import edited_of, would_run
 from agent_adapter.exec.approval.request import stamped
 from agent_adapter.exec.approval.signing import Signers
 from agent_adapter.exec.ids import new_secret_id
@@ -57,26 +57,13 @@ class DeferredApproval:
         if not isinstance(row, Refusal) and row["state"] == "pending" and self._wait > 0:
             row = await self._decided(row)
         if self.signers is not None and not isinstance(row, Refusal):
-            problem = await self._unsigned(self.signers, row, request)
+            problem = await unsigned(self.store, self.signers, row, request)
             if problem is not None:
                 return ApprovalDecision.deny(reason=problem, record_id=row["id"])
         if _is_for_another(row, request):
             # Its run is unknown: an approval cannot find its call again, so `resume` makes it.
             return ApprovalDecision.pending(row["id"], expires_at=row["use_by"])
         return stamped(decision_of(row), request)
-
-    async def _unsigned(self, signers: Signers, row: Row, request: ApprovalRequest) -> str | None:
-        """Why an approval is not signed, or signed for something other than this call."""
-        from agent_adapter.exec.approval.signing import same_arguments
-
-        if row["state"] not in ("approved", "taken"):
-            return None
-        problem = await self.store.read(lambda tx: signers.problem(tx, row))
-        # Another digest is a value that changes with every validation: what was shown is run.
-        other = row["digest"] == request.digest and not same_arguments(row, request.arguments)
-        if problem is None and (row["tool"] != request.tool or other):
-            problem = f"approval {row['id']} shows another call than the one that would run"
-        return problem
 
     async def _decided(self, row: Row) -> Row:
         until = time.monotonic() + self._wait
@@ -110,6 +97,16 @@ def _signers(
     return Signers(reviewers or {}, use_within=use_within)
 
 
+async def unsigned(
+    records: Store, signers: Signers, row: Row, request: ApprovalRequest
+) -> str | None:
+    """Why an approval is not signed, or was signed for something other than this call."""
+    if row["state"] not in ("approved", "taken"):
+        return None
+    runs = would_run(row, request)
+    return await records.read(lambda tx: signers.problem(tx, row, runs))
+
+
 def decision_of(row: Row | Refusal) -> ApprovalDecision:
     """What a record, or the refusal to file one, says."""
     if isinstance(row, Refusal):
@@ -118,8 +115,7 @@ def decision_of(row: Row | Refusal) -> ApprovalDecision:
     if row["state"] == "denied":
         return ApprovalDecision.deny(**known)
     if row["state"] in ("approved", "taken"):
-        edited = json.loads(row["edited"]) if row["edited"] is not None else None
-        approved = ApprovalDecision.approve(arguments=edited, **known)
+        approved = ApprovalDecision.approve(arguments=edited_of(row), **known)
         return dataclasses.replace(approved, signature=row["signature"])
     if row["state"] == "expired":
         late = ApprovalDecision.deny(reason=f"approval {row['id']} expired", record_id=row["id"])

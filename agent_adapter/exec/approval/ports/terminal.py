@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
-from agent_adapter.exec.approval.request import stamped, visible
+from agent_adapter.exec.approval.presented import present
+from agent_adapter.exec.approval.request import stamped
 from agent_adapter.exec.threads import reviewers
 
 
@@ -41,16 +42,8 @@ class TerminalApproval:
 
     def _put(self, request: ApprovalRequest) -> str:
         show = self._show or _print
-        show(_question(request))
+        show("\n".join(present(request).lines()))
         return (self._ask or input)("Run it? [y/N] ")
-
-
-def _question(request: ApprovalRequest) -> str:
-    lines = [f"{request.tool} wants to run ({request.reason})", request.shown]
-    lines += [f"after: {earlier}" for earlier in request.earlier]
-    if request.principal:
-        lines.append(f"on behalf of {visible(request.principal)}")
-    return "\n".join(lines)
 
 
 def _print(text: str) -> None:
