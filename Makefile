@@ -45,6 +45,9 @@ browser: $(STAMP) ## Run the tests that drive the console in a browser
 	@sh tools/browser.sh
 	$(PYTEST) -m browser
 
+verified: $(STAMP) ## Run the unit tests and verify every store that they leave
+	$(PYTEST) -p tests.verified_stores -m "not slow and not browser"
+
 lint: $(STAMP) ## Check style, format, layers and change notes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -76,4 +79,4 @@ clean: ## Remove what was built, not what was written
 	rm -rf .venv .uv .nox .demo site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 
-.PHONY: help setup demo test test-all unit slow browser lint types format bench soak agentdojo docs nox clean
+.PHONY: help setup demo test test-all unit slow browser verified lint types format bench soak agentdojo docs nox clean
