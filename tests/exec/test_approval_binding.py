@@ -612,13 +612,13 @@ class ForwardsAll(Forwards):
 
 
 async def test_i21_a_gate_refuses_a_runner_that_prepares_nothing(memory: Any) -> None:
-    """A person would be shown other arguments than those that run."""
+    """I21: A person would be shown other arguments than those that run."""
     with pytest.raises(TypeError, match="run_spec, prepare and issue, and Forwards lacks one"):
         Gate(Forwards(Executor(store=memory)), FakeApproval(YES))  # type: ignore[arg-type]
 
 
 async def test_i21_a_gate_over_a_whole_wrapper_shows_what_runs(memory: Any) -> None:
-    """What the hooks made of the arguments is shown, and runs."""
+    """I21: What the hooks made of the arguments is shown, and runs."""
 
     class Fixed:
         def before(self, call: Any) -> Any:

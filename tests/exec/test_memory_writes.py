@@ -30,7 +30,7 @@ def _once(then: Any = "charged", **policy: Any) -> Till:
 async def test_r7_a_write_with_a_once_key_runs_once_after_an_idle_hour(
     memory: MemoryStore, clock: FakeClock
 ) -> None:
-    """The second caller gets the recorded result."""
+    """R7: The second caller gets the recorded result."""
     executor, till = Executor(store=memory), _once()
     assert await executor.run_spec(till.spec, ARGS, in_run("a")) == "charged"
     clock.pass_(HOUR)
@@ -42,7 +42,7 @@ async def test_r7_a_write_with_a_once_key_runs_once_after_an_idle_hour(
 async def test_r7_a_write_with_a_once_key_runs_once_after_many_runs(
     memory: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many other runs came between."""
+    """R7: However many other runs came between."""
     monkeypatch.setattr(module, "_RUN_LIMIT", 20)
     store = MemoryStore()
     executor, till, read = Executor(store=store), _once(), Till(effects="read")
@@ -58,7 +58,7 @@ async def test_r7_a_write_with_a_once_key_runs_once_after_many_runs(
 async def test_r7_a_large_result_is_not_kept_and_its_write_still_runs_once(
     memory: MemoryStore, clock: FakeClock
 ) -> None:
-    """The caller hears that it was done."""
+    """R7: The caller hears that it was done."""
     executor, till = Executor(store=memory), _once("x" * 5000)
     await executor.run_spec(till.spec, ARGS, in_run("a"))
     clock.pass_(HOUR)
@@ -70,7 +70,7 @@ async def test_r7_a_large_result_is_not_kept_and_its_write_still_runs_once(
 
 
 async def test_r7_a_doubt_stays_for_a_person(memory: MemoryStore, clock: FakeClock) -> None:
-    """It is listed after the idle hour as before."""
+    """R7: It is listed after the idle hour as before."""
     with pytest.raises(ToolFailed):
         await Executor(store=memory).run_spec(Till(ValueError()).spec, ARGS, in_run())
     clock.pass_(HOUR)

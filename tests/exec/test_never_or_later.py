@@ -77,7 +77,7 @@ def plain(tmp_path: Path) -> Iterator[SqliteStore]:
 async def test_i16_r9_an_error_text_that_utf8_cannot_carry_is_recorded(
     store: Any, effects: str
 ) -> None:
-    """It comes back as the tool said it, and later writes run."""
+    """I16, R9: It comes back as the tool said it, and later writes run."""
     executor = Executor(store=store)
     with pytest.raises(ToolError):
         await executor.run_spec(Till(ToolError(BROKEN), effects=effects).spec, ARGS, in_run())
@@ -87,7 +87,7 @@ async def test_i16_r9_an_error_text_that_utf8_cannot_carry_is_recorded(
 
 
 async def test_i16_identifiers_that_utf8_cannot_carry_are_recorded(store: Any) -> None:
-    """Runs, threads, ids, principals and tenants."""
+    """I16: Runs, threads, ids, principals and tenants."""
     known = {"call_id": "c\ud800", "principal": "p\udfff", "thread_id": "t\x00"}
     till = Till()
     await Executor(store=store).run_spec(till.spec, ARGS, in_run("run\ud800", **known))
@@ -97,7 +97,7 @@ async def test_i16_identifiers_that_utf8_cannot_carry_are_recorded(store: Any) -
 
 @pytest.mark.parametrize("effects", ["read", "write"])
 async def test_r9_a_result_above_the_limit_is_withheld(store: Any, effects: str) -> None:
-    """The call is done, its result is not kept and not handed out, and later writes run."""
+    """R9: The call is done, its result is not kept and not handed out, and later writes run."""
     executor = Executor(store=store, max_result_bytes=1000)
     till = Till("x" * 2000, effects=effects)
     with pytest.raises(GuardrailBlocked, match=r"withheld: it has 2,002 bytes, and at most 1,000"):
@@ -111,7 +111,7 @@ async def test_r9_a_result_above_the_limit_is_withheld(store: Any, effects: str)
 
 @pytest.mark.parametrize("effects", ["read", "write"])
 async def test_r9_a_large_result_is_kept_in_a_file_where_asked(sqlite: Any, effects: str) -> None:
-    """Beside the store, for its owner alone; it goes when its run is erased."""
+    """R9: Beside the store, for its owner alone; it goes when its run is erased."""
     executor = Executor(store=sqlite, max_result_bytes=1000, keep_large_results=True)
     with pytest.raises(GuardrailBlocked, match=r"it is in \S+\.results/call_\w+\.result \(SHA-256"):
         await executor.run_spec(Till("x" * 2000, effects=effects).spec, ARGS, in_run())
@@ -124,13 +124,13 @@ async def test_r9_a_large_result_is_kept_in_a_file_where_asked(sqlite: Any, effe
 
 
 async def test_r9_a_large_result_needs_a_store_in_a_file(memory: Any) -> None:
-    """The error says which store would do."""
+    """R9: The error says which store would do."""
     with pytest.raises(TypeError, match="keep_large_results needs a store in a file"):
         Executor(store=memory, keep_large_results=True)
 
 
 async def test_r9_a_value_that_can_never_be_stored_leaves_a_marked_row(sqlite: Any) -> None:
-    """The outcome is recorded without it, and what was written with it stays."""
+    """R9: The outcome is recorded without it, and what was written with it stays."""
     gate = threading.Event()
     begun = asyncio.Event()
 

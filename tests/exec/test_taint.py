@@ -145,7 +145,7 @@ async def test_a_label_is_written_once(memory: Any) -> None:
 
 
 async def test_r15_a_source_that_is_read_often_leaves_one_label(store: Any) -> None:
-    """From many runs of one thread, through a shared cache: rows do not grow with the calls."""
+    """R15: From many runs of one thread, through a shared cache; rows do not grow."""
     executor, till = (
         Executor(store=store),
         page(cache=CachePolicy(scope="global"), cache_key=no_key),
@@ -163,7 +163,7 @@ async def test_r15_a_source_that_is_read_often_leaves_one_label(store: Any) -> N
 
 
 async def test_r15_labels_of_a_cached_read_are_one_for_each_source(store: Any) -> None:
-    """The labels that travel with an entry do not pile up when it is made again."""
+    """R15: The labels that travel with an entry do not pile up when it is made again."""
     executor = Executor(store=store)
     till = page(cache=CachePolicy(scope="global", ttl=0.000001), cache_key=no_key)
     for i in range(10):

@@ -68,7 +68,7 @@ class _Hundredfold:
 
 
 async def test_i21_a_runner_that_prepares_nothing_is_refused_at_export() -> None:
-    """Its hooks could make other arguments of those that the person was shown."""
+    """I21: Its hooks could make other arguments of those that the person was shown."""
     shop = Shop()
     runner: Any = _Forwards(shop.executor)
     with pytest.raises(TypeError, match="run_spec, prepare and issue"):
@@ -76,7 +76,7 @@ async def test_i21_a_runner_that_prepares_nothing_is_refused_at_export() -> None
 
 
 async def test_i21_a_gate_shows_what_the_wrapped_executor_runs() -> None:
-    """The hook makes 500 of 5: 500 is shown, and 500 runs."""
+    """I21: The hook makes 500 of 5: 500 is shown, and 500 runs."""
     shop, gate = Shop(), asking()
     executor = aa.Executor(shop.registry, hooks=[_Hundredfold()])
     tool = ag2_tool(shop.registry.get("refund"), executor=_ForwardsAll(executor), approval=gate)

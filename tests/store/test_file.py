@@ -44,7 +44,7 @@ async def _writes(store: SqliteStore, name: str) -> bool:
 async def test_r12_a_write_to_another_file_is_refused(
     store: SqliteStore, change: Callable[[Path], None], reason: str
 ) -> None:
-    """Nothing is told done that the file at the path does not hold; the error says why."""
+    """R12: Nothing is told done that the file at the path does not hold; the error says why."""
     change(store.path)
     with pytest.raises(StoreError, match=reason):
         await _writes(store, "after")
@@ -53,7 +53,7 @@ async def test_r12_a_write_to_another_file_is_refused(
 async def test_r12_two_processes_never_write_two_files_under_one_path(
     store: SqliteStore,
 ) -> None:
-    """Whoever opened the first is refused when another has made a new one in its place."""
+    """R12: Whoever opened the first is refused when another has made a new one in its place."""
     _move(store.path)
     other = SqliteStore(store.path, key=bytes(32))
     assert await _writes(other, "theirs")

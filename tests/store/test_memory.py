@@ -126,7 +126,7 @@ async def test_every_store_is_an_owner_of_its_own() -> None:
 
 
 async def test_r7_the_bound_refuses_writes_and_never_reads() -> None:
-    """A write taken back is not counted; the error says what to do."""
+    """R7: A write taken back is not counted; the error says what to do."""
     store = MemoryStore(max_writes=2)
 
     async def call(name: str, effects: str) -> None:

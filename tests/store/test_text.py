@@ -50,7 +50,7 @@ def test_json_of_any_text_can_be_made() -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 async def test_i16_every_column_takes_every_text(store: Any, text: str) -> None:
-    """As a key, a value and a condition; it is found again under the same text."""
+    """I16: As a key, a value and a condition; it is found again under the same text."""
     row = {"name": f"n{text}", "value": text}
     assert await store.write(lambda tx: tx.insert("meta", row)) is True
     assert await store.read(lambda tx: tx.get("meta", f"n{text}")) == row

@@ -69,7 +69,7 @@ def foreign(part: Any, **policy: Any) -> ToolSpec:
 
 
 def test_s5_member_of_an_enum_in_a_literal_is_its_value() -> None:
-    """As the schema shows it."""
+    """S5: As the schema shows it."""
     spec = of(Literal[Kind.CASH])
     assert spec.json_schema()["properties"]["x"]["const"] == "cash"
     assert spec.validate({"x": "cash"}) == {"x": Kind.CASH}
@@ -78,7 +78,7 @@ def test_s5_member_of_an_enum_in_a_literal_is_its_value() -> None:
 
 
 def test_s5_union_is_discriminated_by_the_values_of_an_enum() -> None:
-    """Also inside models, whose own validators Pydantic has built before."""
+    """S5: Also inside models, whose own validators Pydantic has built before."""
     spec = of(list[Annotated[Cash | Card, Field(discriminator="kind")]])
     values = spec.validate({"x": [{"kind": "card", "number": "4"}, {"kind": "cash"}]})
     assert values["x"][0] == Card(kind=Kind.CARD, number="4")
@@ -88,7 +88,7 @@ def test_s5_union_is_discriminated_by_the_values_of_an_enum() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("confirm", [True, False])
 async def test_s3_iterable_is_read_once_and_whole(confirm: bool) -> None:
-    """Two names arrive, however often the check, the reviewer and the function look."""
+    """S3: Two names arrive, however often the check, the reviewer and the function look."""
     from agent_adapter.exec.executor import Executor
 
     class Yes:
@@ -106,7 +106,7 @@ async def test_s3_iterable_is_read_once_and_whole(confirm: bool) -> None:
 
 
 def test_s3_iterable_inside_a_model_is_read_whole() -> None:
-    """A model of the author's is no exception."""
+    """S3: A model of the author's is no exception."""
     (cash,) = of(Cash).validate({"x": {"kind": "cash", "notes": [5, 10]}}).values()
     assert (list(cash.notes), list(cash.notes)) == ([5, 10], [5, 10])
 
@@ -117,7 +117,7 @@ def test_s3_iterable_inside_a_model_is_read_whole() -> None:
     ids=str,
 )
 def test_s3_what_can_be_read_only_once_is_refused_at_definition(annotation: Any) -> None:
-    """With what to write instead."""
+    """S3: With what to write instead."""
     with pytest.raises(ToolDefinitionError, match=r"parameter 'x' is an? .*; use `list\[T\]`"):
         of(annotation)
 
@@ -138,7 +138,7 @@ BINDABLE: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("annotation", "value"), BINDABLE, ids=lambda item: str(item)[:40])
 def test_s3_argument_can_be_bound_to_an_approval(annotation: Any, value: Any) -> None:
-    """What is written reads back as the same, and has a digest of its own."""
+    """S3: What is written reads back as the same, and has a digest of its own."""
     spec = of(annotation, confirm=True)
     values = spec.validate({"x": value})
     again = spec.validate(json.loads(spec.dump(values)))
