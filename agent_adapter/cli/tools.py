@@ -152,6 +152,7 @@ def _facts(spec: ToolSpec) -> dict[str, Any]:
         "tags": list(spec.tags),
         "version": spec.version,
         "fingerprint": spec.fingerprint,
+        "policy_fingerprint": spec.policy_fingerprint,
     }
 
 

@@ -307,6 +307,14 @@ class ToolSpec:
             object.__setattr__(self, "_fingerprint", digest(bound))
         return self._fingerprint or ""
 
+    @property
+    def policy_fingerprint(self) -> str:
+        """SHA-256 over the fingerprint, description, trust and egress: what a policy rule approves.
+
+        A person sees the description with each question; a rule has seen it once.
+        """
+        return digest([self.fingerprint, self.description, self.trust, self.egress])
+
     def __copy__(self) -> ToolSpec:
         return self
 

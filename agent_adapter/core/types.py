@@ -118,7 +118,8 @@ class ApprovalRequest:
     as JSON. `conversation`, `asker` and `place` are the keys of the dialogue, of the caller and
     of the call's position; `run_is_known` is false if no rule can be kept for its run.
     `root_run_id` and `limits` apply to the call when it is resumed. `schema` is the tool's, by
-    which edits are checked; `secrets` are the arguments that are secret whole.
+    which edits are checked; `secrets` are the arguments that are secret whole. `policy_fingerprint`
+    is the tool's, to which rules of a policy are bound.
     """
 
     tool: str
@@ -154,6 +155,7 @@ class ApprovalRequest:
     limits: RunLimits | None = None
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = ()
+    policy_fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

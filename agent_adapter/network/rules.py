@@ -87,11 +87,17 @@ class LimitsBlock(Record):
 
 @dataclass(frozen=True, slots=True)
 class Rule(Record):
-    """What a participant may do; the default allows everybody and everything, within limits."""
+    """What a participant may do; the default allows everybody and everything, within limits.
+
+    `privileged` marks one whose tools not everybody may set off: a workflow channel with it opens
+    only if `knobs["context_acl"]` names the writers of every variable that decides whether it gets
+    the turn.
+    """
 
     version: int = 1
     access: AccessBlock = field(default_factory=AccessBlock)
     limits: LimitsBlock = field(default_factory=LimitsBlock)
+    privileged: bool = False
 
 
 def parse_duration(text: str | int) -> int:

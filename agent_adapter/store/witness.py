@@ -28,6 +28,9 @@ RETENTION = "retention:"
 HOLD = "hold:"
 """Begin the names of rows of `meta`: a tenant's policy, and what is kept whatever its age."""
 
+RULE = "rule:"
+"""Begins the names of rows of `meta` with the rules of participants that were unregistered."""
+
 _RUN_SCOPE = "run:"
 LABELS = "labels:"
 CHANNEL = "#channel:"
@@ -84,6 +87,8 @@ def _of_name(tx: Transaction, row: Row) -> str | None:
     name = str(row["name"])
     if name.startswith(CANCELLED):
         return name.removeprefix(CANCELLED)
+    if name.startswith(RULE):
+        return NETWORK
     return UPKEEP if name == SWITCH or name.startswith((RETENTION, HOLD)) else None
 
 

@@ -14,6 +14,7 @@ from agent_adapter.core.errors import (
     ApprovalPending,
     ToolDefinitionError,
 )
+from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec.approval.inbox import Inbox
 from agent_adapter.exec.approval.ports.callback import CallbackApproval
@@ -333,3 +334,48 @@ async def test_an_executor_uses_its_ports_store(store: Any) -> None:
     """Also behind rules."""
     port = PolicyApproval([], otherwise=DeferredApproval(store))
     assert Executor(approval=port).store is store
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"version": "2"},
+        {"description": "Sends it to Mallory."},
+        {"trust": "untrusted"},
+        {"egress": True},
+        {"effects": "idempotent"},
+        {"json_text": True},
+    ],
+)
+async def test_t11_a_rule_approves_no_tool_that_was_swapped(
+    memory: Any, changes: dict[str, Any]
+) -> None:
+    """T11, A21: the name is the same; the schema, description, trust, effects or version is not."""
+    behind = FakeApproval(NO)
+    port = PolicyApproval([{"tool": "*", "then": "approve"}], otherwise=behind)
+    executor = Executor(store=memory, approval=port)
+    till = Till(confirm=True)
+    await executor.run_spec(till.spec, ARGS, in_run("run_a", call_id="a"))
+    swapped = till.spec.replace(**changes)
+    if "json_text" in changes:
+        swapped = ToolSpec.from_json_schema(
+            till.spec.name, till.spec.description, {"properties": {"amount": {}}}, till.spec.fn
+        ).replace(confirm=True)
+    with pytest.raises(ApprovalDenied):
+        await executor.run_spec(swapped, ARGS, in_run("run_b", call_id="b"))
+    assert len(behind.requests) == 1 and len(till.ran) == 1
+    await executor.run_spec(till.spec, ARGS, in_run("run_c", call_id="c"))
+
+
+async def test_t11_fingerprints_in_a_rule_hold_over_restarts(memory: Any) -> None:
+    """T11: a rule that names them approves those tools alone, from its first call on."""
+    till = Till(confirm=True)
+    known = till.spec.policy_fingerprint
+    rule = {"then": "approve", "fingerprints": [known]}
+    for spec, approved in ((till.spec.replace(version="2"), False), (till.spec, True)):
+        executor = Executor(store=memory, approval=PolicyApproval([rule]))
+        if approved:
+            await executor.run_spec(spec, ARGS, in_run("run_b", call_id="b"))
+        else:
+            with pytest.raises(ApprovalDenied):
+                await executor.run_spec(spec, ARGS, in_run("run_a", call_id="a"))

@@ -106,7 +106,7 @@ async def say(at: Scene, channel_id: str) -> Any:
 async def test_a_channel_changed_in_the_file_is_refused_and_the_others_go_on(
     changed: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """R16: `verify` finds it; the next hub says so, in its log and audit, and takes nothing."""
+    """R16, T12: `verify` finds it; the next hub says so in log and audit, and takes nothing."""
     path = tmp_path / "hub.db"
     async with opened(path) as at:
         bad, good = await talk(at), await talk(at)

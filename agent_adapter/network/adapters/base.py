@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import (
@@ -189,6 +189,15 @@ def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
         problems.append("ttl_seconds is None: a message stays in its channel, whose ttl ends both")
     if problems:
         raise ProtocolError(f"the {envelope.event_type} is malformed: {'; '.join(problems)}")
+
+
+@runtime_checkable
+class RouteChecker(Protocol):
+    """A channel type in which participants' variables decide who gets the turn."""
+
+    def check_routes(self, metadata: ChannelMetadata, privileged: frozenset[str]) -> None:
+        """Raises `ProtocolError` if everybody could give a privileged participant the turn."""
+        ...
 
 
 class BaseChannelAdapter:

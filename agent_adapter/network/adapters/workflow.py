@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.admission import check_target, opening_state
+from agent_adapter.flow.check import graph_errors
 from agent_adapter.flow.compiled import CompiledGraph, compile_graph
 from agent_adapter.flow.context_vars import check_updates, updates_of
 from agent_adapter.flow.envelope import EV_PACKET, Envelope, is_turn
@@ -38,6 +40,7 @@ WORKFLOW_TYPE = "workflow"
 """The name of the type."""
 
 _KEPT_GRAPHS = 1024
+_MOST_SHOWN = 10
 _ACL: TypeAdapter[dict[str, list[str]] | None] = TypeAdapter(dict[str, list[str]] | None)
 
 
@@ -70,18 +73,30 @@ class WorkflowAdapter(BaseChannelAdapter):
         state = self.initial_state(metadata)
         check_updates({"set": state.context_vars}, {}, writer="", acl=None)
 
+    def check_routes(self, metadata: ChannelMetadata, privileged: frozenset[str]) -> None:
+        """Raises `ProtocolError` if anybody's variables route to a privileged participant."""
+        graph = compile_graph(metadata.knobs["graph"], self._registry).graph
+        refused = graph_errors(graph, replace(self._facts(metadata), privileged=privileged))
+        if refused:
+            raise ProtocolError("knobs['graph']: " + "; ".join(map(str, refused[:_MOST_SHOWN])))
+
     def initial_state(self, metadata: ChannelMetadata) -> WorkflowState:
         """The graph's initial speaker is expected; the initial variables are set."""
-        facts = ChannelFacts(
+        state, _ = opening_state(
+            metadata.knobs,
+            self._facts(metadata),
+            creator_id=metadata.creator_id,
+            registry=self._registry,
+        )
+        return state
+
+    def _facts(self, metadata: ChannelMetadata) -> ChannelFacts:
+        return ChannelFacts(
             participants=metadata.participant_ids(),
             names={item.agent_id: item.name for item in metadata.participants if item.name},
             opener=metadata.creator_id,
             context_acl=_acl(metadata),
         )
-        state, _ = opening_state(
-            metadata.knobs, facts, creator_id=metadata.creator_id, registry=self._registry
-        )
-        return state
 
     def validate_send(
         self, metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_adapter.core.errors import NotFoundError, ProtocolError
-from agent_adapter.exec.ids import new_id
+from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.flow.envelope import (
     EV_CHANNEL_CLOSED,
     EV_CHANNEL_EXPIRED,
@@ -225,7 +225,7 @@ def _copy_log(
 def _copy_of(envelope: Envelope, channel_id: str, new_ids: Mapping[str, str]) -> Envelope:
     data = envelope.to_dict()
     cause = envelope.causation_id
-    data |= {"channel_id": channel_id, "envelope_id": new_id("env")}
+    data |= {"channel_id": channel_id, "envelope_id": new_secret_id("env")}
     data |= {"causation_id": new_ids.get(cause, cause) if cause is not None else None}
     return Envelope.from_dict(data)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent_adapter.core.errors import ProtocolError
+from agent_adapter.core.errors import NotFoundError, ProtocolError
 from agent_adapter.flow.compiled import graph_hash
 from agent_adapter.flow.envelope import (
     EV_CHANNEL_INVITE,
@@ -16,7 +16,7 @@ from agent_adapter.flow.envelope import (
     EV_EXPECTATION_VIOLATED,
     Envelope,
 )
-from agent_adapter.network.adapters.base import ExpectedTurn
+from agent_adapter.network.adapters.base import ExpectedTurn, RouteChecker
 from agent_adapter.network.channels import expectations
 from agent_adapter.network.channels.metadata import (
     ChannelManifest,
@@ -66,6 +66,9 @@ def open_channel(tx: Transaction, context: HubContext, opening: Opening) -> Chan
     metadata = metadata_of(opening, tx.now)
     adapter = context.adapters.get(opening.manifest.type, opening.manifest.version)
     adapter.validate_create(metadata)
+    privileged = frozenset(filter(context.is_privileged, metadata.participant_ids()))
+    if privileged and isinstance(adapter, RouteChecker):
+        adapter.check_routes(metadata, privileged)
     state = adapter.initial_state(metadata)
     folded = state_text(adapter.state_to_dict(state))
     row = _insert(tx, opening, folded)
@@ -113,13 +116,20 @@ def close(
     channel_id: str,
     reason: str,
     cached: ChannelSnapshot | None = None,
+    *,
+    by: str | None = None,
 ) -> Change:
-    """Close the channel with `reason`; a channel that has ended is left unchanged."""
+    """Close the channel with `reason`; a channel that has ended is left unchanged.
+
+    The event has `by`, a participant, as its sender.
+    """
     row = channel_row(tx, channel_id)
     channel = ChannelTransaction(tx, context, row, cached)
+    if by is not None and by not in channel.metadata.participant_ids():
+        raise NotFoundError(f"there is no channel {channel_id!r} here")
     if channel.is_over:
         return Change(channel_id, channel.before, repeated=True)
-    channel.end(reason)
+    channel.end(reason, by=by)
     return channel.finish()
 
 

@@ -30,7 +30,9 @@ from agent_adapter.network.channels.transaction import Change, ChannelTransactio
 from agent_adapter.network.hub import audit
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.network.turns.turn_types import TurnRef
+from agent_adapter.store import taint
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.keys import conversation_key
 
 INVITE_ANSWERS = (EV_CHANNEL_INVITE_ACK, EV_CHANNEL_INVITE_REJECT)
 """The events that an invitee may send before the channel is active."""
@@ -48,11 +50,13 @@ def accept(
     turn: TurnRef | None = None,
     adopted: Collection[str] = (),
     answers: str | None = None,
+    label: str | None = None,
 ) -> Change:
     """Append `envelope` and apply its consequences in one operation.
 
     `turn` is the attempt that the envelope ends; changes that its round staged are written first.
-    `answers` is the turn that a person answers. Every refusal is raised before the first insert.
+    `answers` is the turn that a person answers. `label` taints the channel. Every refusal is
+    raised before the first insert.
     """
     row = channel_row(tx, envelope.channel_id)
     snapshot = _first_acceptance(tx, context, row, envelope, cached)
@@ -62,12 +66,16 @@ def accept(
         turn_queue.check_waits(tx, answers, envelope.channel_id, envelope.sender_id)
     channel = ChannelTransaction(tx, context, row, cached)
     if envelope.event_type in INVITE_ANSWERS:
-        return answer(channel, envelope)
+        answered = answer(channel, envelope)
+        if not answered.repeated:
+            _taint(channel, label)
+        return answered
     _check_open(channel)
     ended = _turn_ended(channel, envelope, turn)
     changes = [] if turn is None else _round_changes(tx, turn, adopted)
     _check_all(channel, envelope, changes)
     # Every condition holds from here on: what follows only writes.
+    _taint(channel, label)
     closing = _write_changes(channel, envelope.sender_id, changes, turn)
     sent = channel.append(envelope, None if ended is None else ended["turn_id"])
     if ended is not None:
@@ -78,6 +86,12 @@ def accept(
         expectations.stop_turn(tx, sent.channel_id, n)
     _follow(channel, sent, closing, took_turn=ended is not None)
     return channel.finish(sent)
+
+
+def _taint(channel: ChannelTransaction, label: str | None) -> None:
+    if label is not None:
+        scope = conversation_key("", channel.row["channel_id"])
+        taint.mark(channel.tx, [scope], label)
 
 
 def end_silent_turn(
@@ -100,7 +114,7 @@ def end_silent_turn(
     closing = _write_changes(channel, turn["agent_id"], changes, ref)
     turn_queue.done(tx, turn, "silent")
     if closing is not None:
-        channel.end(closing)
+        channel.end(closing, by=turn["agent_id"])
     return channel.finish()
 
 
@@ -299,7 +313,7 @@ def _follow(
         channel.end(result.auto_close_reason, result.next_state)
         return
     if closing is not None:
-        channel.end(closing)
+        channel.end(closing, by=sent.sender_id)
         return
     if sent.event_type in TURN_EVENTS:
         turn = channel.before.adapter.next_turn(channel.metadata, sent, channel.state)

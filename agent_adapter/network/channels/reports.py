@@ -104,7 +104,9 @@ def log_lines(
 
 def replayed(tx: Transaction, channel_id: str) -> ReplayReport:
     """Fold the channel's log again and compare the result with the stored state."""
-    return replay(tx, HubContext(adapters=AdapterRegistry(), is_person=_nobody), channel_id)
+    return replay(
+        tx, HubContext(AdapterRegistry(), is_person=_nobody, is_privileged=_nobody), channel_id
+    )
 
 
 def text_line(envelope: Envelope) -> str:

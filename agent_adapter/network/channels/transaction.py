@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.exec.ids import new_id
+from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, TURN_EVENTS, Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ExpectedTurn
@@ -33,10 +33,11 @@ ENVELOPE_LIMIT = 512 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HubContext:
-    """What an operation needs from its hub: the channel types, and who is a person."""
+    """What an operation needs from its hub: the channel types, who is a person, who privileged."""
 
     adapters: AdapterRegistry
     is_person: Callable[[str], bool]
+    is_privileged: Callable[[str], bool]
 
 
 class Change:
@@ -116,7 +117,7 @@ class ChannelTransaction:
             envelope.audience,
             envelope.event_type,
             envelope.event_data,
-            new_id("env"),
+            new_secret_id("env"),
             envelope.task_id,
             envelope.causation_id,
             envelope.trace_id,
@@ -135,12 +136,20 @@ class ChannelTransaction:
         return sent
 
     def say(
-        self, event_type: str, data: Mapping[str, Any], audience: list[str] | None = None
+        self,
+        event_type: str,
+        data: Mapping[str, Any],
+        audience: list[str] | None = None,
+        *,
+        by: str | None = None,
     ) -> Envelope:
-        """Append an event of the hub itself, with the opener as its sender."""
-        creator = self.metadata.creator_id
+        """Append an event: of the participant who caused it, else of the hub itself.
+
+        The hub's own have the opener as their sender.
+        """
+        sender = self.metadata.creator_id if by is None else by
         return self.append(
-            Envelope(self.row["channel_id"], creator, audience, event_type, dict(data))
+            Envelope(self.row["channel_id"], sender, audience, event_type, dict(data))
         )
 
     def give_turn(self, turn: ExpectedTurn | None, *, by_hand: bool = False) -> None:
@@ -180,11 +189,20 @@ class ChannelTransaction:
         self.metadata = in_state(self.metadata, state, **changes)
         self._values["state"] = state.value
 
-    def end(self, reason: str, state: ChannelState = ChannelState.CLOSED) -> None:
-        """End the channel: append the event, drop its turns and its deadlines."""
+    def end(
+        self,
+        reason: str,
+        state: ChannelState = ChannelState.CLOSED,
+        *,
+        by: str | None = None,
+    ) -> None:
+        """End the channel: append the event, drop its turns and its deadlines.
+
+        `by` is the participant who asked for it.
+        """
         tx, channel_id = self.tx, self.row["channel_id"]
         event = EV_CHANNEL_EXPIRED if state is ChannelState.EXPIRED else EV_CHANNEL_CLOSED
-        self.say(event, {"reason": reason, "channel_id": channel_id})
+        self.say(event, {"reason": reason, "channel_id": channel_id}, by=by)
         self.move(state, closed_at=iso(tx.now), close_reason=reason)
         self._values |= {"closed_at": tx.now, "close_reason": reason, "expected": None}
         turn_queue.drop_open(tx, channel_id, reason)
@@ -193,7 +211,8 @@ class ChannelTransaction:
         tx.delete("expectations", {"channel_id": channel_id})
         self._due.clear()
         kind = audit.EXPIRED if state is ChannelState.EXPIRED else audit.CLOSED
-        audit.write(tx, kind, {"channel_id": channel_id, "reason": reason})
+        asked_by = {} if by is None else {"agent_id": by}
+        audit.write(tx, kind, {"channel_id": channel_id, "reason": reason} | asked_by)
 
     @property
     def is_over(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,6 +15,8 @@ Renderer = Callable[[Envelope], str | None]
 
 NameResolver = Callable[[str], str]
 """Returns the name of a participant by id; the id itself if the name is unknown."""
+
+_LABEL = re.compile(r"([\W_]*)[^:]{1,256}:")
 
 LONGEST_TRANSCRIPT = 1000
 """The most messages in a transcript without a window."""
@@ -112,8 +116,10 @@ class _Projection:
         self, envelope: Envelope, text: str, participant_id: str, name_for: NameResolver
     ) -> ViewMessage:
         own, name = envelope.sender_id == participant_id, name_for(envelope.sender_id)
+        if not own:
+            text = f"[{_label(name)}]: {quoted(text)}" if self._labelled else quoted_labels(text)
         return ViewMessage(
-            text=f"[{name}]: {text}" if self._labelled and not own else text,
+            text=text,
             sender_id=envelope.sender_id,
             sender_name=name,
             own=own,
@@ -169,6 +175,33 @@ class NamedWindowedSummary(WindowedSummary):
 
     name = "named_windowed_summary"
     _labelled = True
+
+
+def quoted(text: str) -> str:
+    """`text` with `> ` before each line but the first: none looks like another speaker's."""
+    return "\n> ".join(text.splitlines())
+
+
+def quoted_labels(text: str) -> str:
+    """`text` with `> ` before each line that looks like `[name]: …`, in brackets of any kind."""
+    lines = text.splitlines()
+    looks = [_is_label(line) for line in lines]
+    if not any(looks):
+        return text
+    return "\n".join(f"> {line}" if look else line for line, look in zip(lines, looks, strict=True))
+
+
+def _is_label(line: str) -> bool:
+    found = _LABEL.match(unicodedata.normalize("NFKC", line[:1000]))
+    # Signs that cannot be seen, or that mark up, may stand before the bracket.
+    return found is not None and any(
+        sign not in "({" and unicodedata.category(sign) == "Ps" for sign in found[1]
+    )
+
+
+def _label(name: str) -> str:
+    """A name as it stands in brackets."""
+    return name.replace("[", "(").replace("]", ")")
 
 
 def _summary(count: int, speakers: set[str]) -> ViewMessage:

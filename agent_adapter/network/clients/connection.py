@@ -160,9 +160,12 @@ class HubConnection:
         found = await far.list_channels(agent_id=agent_id, state=state, limit=limit)
         return [item for item in found if include_terminal or not item.is_terminal()]
 
-    async def close_channel(self, channel_id: str, *, reason: str = "") -> ChannelMetadata:
-        """Close a channel; a channel that has ended is left unchanged."""
-        return await (await self.hub_like()).close_channel(channel_id, reason)
+    async def close_channel(
+        self, channel_id: str, *, reason: str = "", sender_id: str | None = None
+    ) -> ChannelMetadata:
+        """Close a channel in a participant's name; one that has ended is left unchanged."""
+        hub = await self.hub_like()
+        return await hub.close_channel(channel_id, reason, sender_id=sender_id)
 
     async def post_envelope(self, envelope: Envelope) -> str:
         """Send an envelope of a participant registered here; the id of the accepted one."""

@@ -222,7 +222,9 @@ class ParticipantClient:
     async def close_channel(self, channel_id: str, reason: str = "") -> ChannelMetadata:
         """Close a channel of the participant; a channel that has ended is left unchanged."""
         self.check_connected()
-        return await self.hub_client.close_channel(channel_id, reason=reason)
+        return await self.hub_client.close_channel(
+            channel_id, reason=reason, sender_id=self.agent_id
+        )
 
     async def accept_invite(self, invite: Envelope) -> str:
         """Agree to take part in the channel of an `EV_CHANNEL_INVITE`."""

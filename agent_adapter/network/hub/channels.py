@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from agent_adapter.core.errors import ProtocolError
-from agent_adapter.exec.ids import new_id
+from agent_adapter.core.errors import AccessDeniedError, ProtocolError
+from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
@@ -64,10 +64,12 @@ class Channels:
         knobs: Mapping[str, Any] | None = None,
         intent: str | None = None,
         labels: Mapping[str, str] | None = None,
+        most_open: int | None = None,
     ) -> ChannelMetadata:
         """Open a channel; returns when enough invitees have agreed and it is active.
 
         `required_acks` is how many must agree; `None` is all. `ttl` is its longest lifetime.
+        `most_open` is how many open channels the creator may have besides what its rule says.
 
         Raises:
             ProtocolError: the channel is invalid, an invitee declined, or did not answer in time.
@@ -83,10 +85,15 @@ class Channels:
         invited = [find(item) for item in ids if item != creator_id]
         _refuse_twice(ids)
         open_now = await self._service.read(lambda tx: _open_of(tx, creator_id))
+        if most_open is not None and open_now >= most_open:
+            raise AccessDeniedError(
+                f"{creator.name} has {open_now} channels open and may have {most_open}; "
+                "close one first"
+            )
         self._admission.check_open(adapter.manifest, creator, invited, open_now)
         lives = parse_duration(ttl if ttl is not None else creator.rule.limits.channel_ttl_default)
         opening = Opening(
-            channel_id=new_id("chn"),
+            channel_id=new_secret_id("chn"),
             manifest=adapter.manifest,
             creator_id=creator_id,
             names={item: find(item).name for item in ids},
@@ -105,12 +112,14 @@ class Channels:
         turn: TurnRef | None = None,
         adopted: Collection[str] = (),
         answers: str | None = None,
+        label: str | None = None,
     ) -> str:
         """Accept an envelope and everything that follows from it; its id.
 
         `turn` names the attempt whose packet it is; `adopted` the calls of earlier attempts whose
         staged changes are applied. A repeated `idempotency_key` gives the id of the first
-        acceptance. `answers` is the id of the turn that a person answers.
+        acceptance. `answers` is the id of the turn that a person answers. `label` taints the
+        channel with the acceptance; a refused envelope taints nothing.
 
         Raises:
             ProtocolError: the channel does not accept it now; the message says what it expects.
@@ -133,18 +142,26 @@ class Channels:
                 turn=turn,
                 adopted=adopted,
                 answers=answers,
+                label=label,
             ),
         )
         if turn is not None:
             self._turns.dispatcher.told(turn)
         return change.accepted.envelope_id if change.accepted is not None else ""
 
-    async def close_channel(self, channel_id: str, reason: str = "") -> ChannelMetadata:
-        """Close a channel; a channel that has ended is left unchanged."""
+    async def close_channel(
+        self, channel_id: str, reason: str = "", *, sender_id: str | None = None
+    ) -> ChannelMetadata:
+        """Close a channel; a channel that has ended is left unchanged.
+
+        The log has `sender_id`, a participant, as the one who closed it; without it the hub did.
+        """
         why = reason or "explicit_close"
         return await self._changed(
             channel_id,
-            lambda tx, cached: lifecycle.close(tx, self._context, channel_id, why, cached),
+            lambda tx, cached: lifecycle.close(
+                tx, self._context, channel_id, why, cached, by=sender_id
+            ),
         )
 
     async def fork(self, channel_id: str, at: str, *, new_channel_id: str | None = None) -> str:
@@ -152,7 +169,7 @@ class Channels:
 
         It is paused until `resume_channel`; `writes_after` lists the effects it does not undo.
         """
-        made = new_channel_id or new_id("chn")
+        made = new_channel_id or new_secret_id("chn")
         await self._service.check(channel_id)
         await self._service.change(
             made,

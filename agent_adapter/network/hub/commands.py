@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from agent_adapter.core.errors import NetworkError, ProtocolError
 from agent_adapter.core.records import StrictModel, problems
-from agent_adapter.exec.ids import new_id
+from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.flow.envelope import (
     EV_CHANNEL_INVITE_ACK,
     EV_CHANNEL_INVITE_REJECT,
@@ -39,7 +39,7 @@ def queue(tx: Transaction, kind: str, payload: Mapping[str, Any], by: str = "") 
     """Queue a command for the store's hub; returns its id."""
     if kind not in KINDS:
         raise ProtocolError(f"no command {kind!r}; the commands are {', '.join(KINDS)}")
-    id = new_id("cmd")
+    id = new_secret_id("cmd")
     row: Row = {"id": id, "kind": kind, "payload": json.dumps(dict(payload)), "by": by}
     tx.insert("commands", row | {"state": "queued", "created_at": tx.now})
     return id

@@ -77,7 +77,9 @@ class Hub:
         )
         admission = Admission(arbiter)
         self._identities = identities = Identities(service, admission)
-        self._hub_context = hub_context = HubContext(self.adapters, identities.is_person)
+        self._hub_context = hub_context = HubContext(
+            self.adapters, identities.is_person, identities.is_privileged
+        )
         self._turns = turns = Turns(service, hub_context, identities, context)
         self._channels = channels = Channels(
             service, hub_context, identities, admission, turns, ack_timeout=invite_ack_timeout

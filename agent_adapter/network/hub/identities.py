@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from agent_adapter.core.errors import NotFoundError, ProtocolError
-from agent_adapter.exec.ids import new_id
+from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.network.channels.snapshot import iso
 from agent_adapter.network.hub import audit
 from agent_adapter.network.hub.admission import Admission, Registration
@@ -15,6 +15,7 @@ from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.identity import Passport, Resume, check_enforced
 from agent_adapter.network.rules import Rule
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.witness import RULE
 
 
 class Identities:
@@ -51,6 +52,11 @@ class Identities:
         identity = self._by_id.get(agent_id)
         return identity is not None and identity.passport.kind == "human"
 
+    def is_privileged(self, agent_id: str) -> bool:
+        """Whether its rule says that not everybody may give it a turn."""
+        identity = self._by_id.get(agent_id)
+        return identity is not None and identity.rule.privileged
+
     def is_connected(self, agent_id: str) -> bool:
         """Whether a receiver is attached for that participant."""
         return self._service.receiver(agent_id) is not None
@@ -66,9 +72,17 @@ class Identities:
                 self._skills[identity.agent_id] = skill
 
     async def register_identity(
-        self, passport: Passport, resume: Resume, rule: Rule | None = None
+        self,
+        passport: Passport,
+        resume: Resume,
+        rule: Rule | None = None,
+        *,
+        claimed: bool = False,
     ) -> Passport:
         """The passport with its id; the same id again for a name that is not connected.
+
+        A rule stays with its name, also over `unregister`. `claimed` says that `rule` is the
+        participant's own wish: it never replaces one.
 
         `ProtocolError` for a connected name and for a passport that asks for what no hub checks,
         `AccessDeniedError` if the arbiter refuses.
@@ -80,7 +94,9 @@ class Identities:
                 f"{passport.name} is registered and connected; disconnect it, or take another name"
             )
         self._admission.check_register(Registration(passport, resume, rule or Rule()))
-        identity = await self._service.write(lambda tx: _register(tx, passport, resume, rule))
+        identity = await self._service.write(
+            lambda tx: _register(tx, passport, resume, rule, claimed=claimed)
+        )
         self._put(identity)
         return identity.passport
 
@@ -195,15 +211,26 @@ def _fits(
 
 
 def _register(
-    tx: Transaction, passport: Passport, resume: Resume, rule: Rule | None, tenant: str = ""
+    tx: Transaction,
+    passport: Passport,
+    resume: Resume,
+    rule: Rule | None,
+    *,
+    claimed: bool,
+    tenant: str = "",
 ) -> Registration:
-    """Write an identity; a known name keeps its id, and its rule if none is given."""
+    """Write an identity; a known name keeps its id, and its rule if none is given.
+
+    A rule that is `claimed` by the participant itself counts only for a name without one.
+    """
     row = tx.get("identities", passport.name)
     if row is None:
-        agent_id, at = new_id("agt"), tx.now
+        agent_id, at = new_secret_id("agt"), tx.now
+        rule = _kept_rule(tx, passport.name, rule, claimed=claimed)
     else:
         agent_id, at = row["agent_id"], row["registered_at"]
-        rule = rule if rule is not None else Rule.from_dict(json.loads(row["rule"]))
+        if rule is None or claimed:
+            rule = Rule.from_dict(json.loads(row["rule"]))
     stamped = replace(passport, agent_id=agent_id, created_at=iso(at))
     identity = Registration(stamped, resume, rule if rule is not None else Rule())
     if row is None:
@@ -213,6 +240,17 @@ def _register(
     else:
         tx.update("identities", {"name": passport.name}, _values(identity))
     return identity
+
+
+def _kept_rule(tx: Transaction, name: str, rule: Rule | None, *, claimed: bool) -> Rule | None:
+    """The rule of a name that was unregistered, unless the hub's own program gives another."""
+    kept = tx.get("meta", RULE + name)
+    if kept is None:
+        return rule
+    tx.delete("meta", {"name": RULE + name})
+    if rule is not None and not claimed:
+        return rule
+    return Rule.from_dict(json.loads(kept["value"]))
 
 
 def _save(tx: Transaction, identity: Registration, kind: str) -> None:
@@ -230,6 +268,10 @@ def _save_skill(tx: Transaction, identity: Registration, text: str | None) -> No
 
 def _forget(tx: Transaction, identity: Registration) -> None:
     tx.delete("identities", {"name": identity.name})
+    if identity.rule != Rule():
+        # It binds whoever comes back under the name.
+        kept = {"name": RULE + identity.name, "value": json.dumps(identity.rule.to_dict())}
+        tx.insert("meta", kept)
     facts = {"agent_id": identity.agent_id, "name": identity.name}
     audit.write(tx, audit.UNREGISTERED, facts)
 

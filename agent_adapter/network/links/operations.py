@@ -159,9 +159,11 @@ class HubLike(Protocol):
         """
         ...
 
-    @operation(member("channel_id"))
-    async def close_channel(self, channel_id: Id, reason: Text = "") -> ChannelMetadata:
-        """Close a channel; one that has ended stays as it is."""
+    @operation(member("channel_id"), own("sender_id"))
+    async def close_channel(
+        self, channel_id: Id, reason: Text = "", *, sender_id: Id | None = None
+    ) -> ChannelMetadata:
+        """Close a channel in a participant's name; one that has ended stays as it is."""
         ...
 
     @operation(member("channel_id"), repeatable=True)

@@ -46,10 +46,10 @@ class RemoteParticipants:
             await self.dismiss(found)
         known, observed = self.hub.find_agent_id(passport.name), {}
         if known is not None:
-            # A remote participant must not change the hub's observations or its own rule.
-            rule, observed = None, (await self.hub.get_resume(known)).observed
+            # A remote participant must not change the hub's observations.
+            observed = (await self.hub.get_resume(known)).observed
         stamped = await self.hub.register_identity(
-            passport, replace(resume, observed=observed), rule=rule
+            passport, replace(resume, observed=observed), rule=rule, claimed=True
         )
         made = RemoteParticipant(self.hub, stamped, instance)
         self._by_name[stamped.name] = made

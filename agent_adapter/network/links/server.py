@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
+from collections import Counter
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
@@ -43,6 +44,7 @@ def serve(
     ssl_context: ssl.SSLContext | None = None,
     trusted: Sequence[str] = (),
     grace: float = 30.0,
+    connections: int = 100,
 ) -> WebSocketServer:
     """A server for `hub`, to be entered with `async with`; its `url` is for `WebSocketLink`.
 
@@ -57,6 +59,7 @@ def serve(
         trusted: names, or globs over them, whose words do not taint a channel. Messages of other
             remote participants taint it, as reading a foreign page would.
         grace: seconds in which a client that lost its connection may return to its turns.
+        connections: the most at once of one token; without tokens, of all clients together.
 
     Raises:
         AuthError: no authenticator, and the host is not this machine.
@@ -76,6 +79,7 @@ def serve(
         ssl_context=ssl_context,
         trusted=trusted,
         grace=grace,
+        connections=connections,
     )
 
 
@@ -93,6 +97,7 @@ class WebSocketServer:
         ssl_context: ssl.SSLContext | None,
         trusted: Sequence[str],
         grace: float,
+        connections: int,
     ) -> None:
         self.hub = hub
         self._host = host
@@ -103,6 +108,9 @@ class WebSocketServer:
         self._remote = RemoteParticipants(hub, trusted, grace)
         self._answers = RecentAnswers()
         self._server: Any = None
+        self._most = connections
+        self._closing: set[asyncio.Future[None]] = set()
+        self._open: Counter[str | None] = Counter()
         self._names: WeakKeyDictionary[Any, Sequence[str]] = WeakKeyDictionary()
 
     @property
@@ -170,11 +178,27 @@ class WebSocketServer:
             if scheme.lower() != "bearer":
                 return connection.respond(HTTPStatus.UNAUTHORIZED, "send a bearer token\n")
         try:
-            self._names[connection] = await self._auth.names_for(credential)
+            names = await self._auth.names_for(credential)
         except AuthError as exc:
             _log.warning("a connection was turned away: %s", exc)
             return connection.respond(HTTPStatus.UNAUTHORIZED, "unknown token\n")
+        who = None if isinstance(self._auth, Anybody) else credential
+        if self._open[who] >= self._most:
+            _log.warning("a connection was turned away: its token has %d already", self._most)
+            return connection.respond(HTTPStatus.TOO_MANY_REQUESTS, "too many connections\n")
+        self._names[connection] = names
+        self._open[who] += 1
+        # Also for a handshake that is cut off before it ends.
+        closed = asyncio.ensure_future(connection.wait_closed())
+        closed.add_done_callback(lambda _: self._left(who))
+        self._closing.add(closed)
+        closed.add_done_callback(self._closing.discard)
         return None
+
+    def _left(self, who: str | None) -> None:
+        self._open[who] -= 1
+        if not self._open[who]:
+            del self._open[who]
 
     async def _talk(self, connection: Any) -> None:
         from websockets.exceptions import ConnectionClosed

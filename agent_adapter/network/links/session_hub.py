@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,11 +25,14 @@ from agent_adapter.network.links.remote_participants import RemoteParticipants
 from agent_adapter.network.links.wire import failure_from_wire, hidden
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import TurnRef
-from agent_adapter.store import taint
-from agent_adapter.store.keys import conversation_key
 
 _PAGE_BYTES = 4 * 1024 * 1024
 _PARTICIPANTS = 100
+MOST_CHANNELS = 1000
+"""The most open channels of one participant of a connection; its rule may allow fewer."""
+
+_LONGEST_ID = 1000
+_IDS = ("channel_id", "event_type", "task_id", "causation_id", "trace_id", "idempotency_key")
 
 
 class SessionHub:
@@ -86,8 +89,12 @@ class SessionHub:
 
     async def check_member(self, channel_id: str) -> None:
         """`NotFoundError` for a channel that none of its participants is in."""
+        await self._check_members(channel_id, self.participants.keys())
+
+    async def _check_members(self, channel_id: str, some_of: Collection[str]) -> None:
+        """`NotFoundError`, the same for a foreign and an invented channel, unless one is in it."""
         metadata = await self._hub.get_channel(channel_id)
-        if self.participants.keys().isdisjoint(metadata.participant_ids()):
+        if not any(item in some_of for item in metadata.participant_ids()):
             raise NotFoundError(f"there is no channel {channel_id!r} here")
 
     async def check_own_parked(self, turn_id: str) -> None:
@@ -164,9 +171,27 @@ class SessionHub:
         ref, depth = None, max(envelope.depth, sender.depth_floor())
         if turn is not None:
             ref, depth = sender.attempt(turn).ref, envelope.depth
+        _check_ids(envelope)
         envelope = replace(envelope, envelope_id="", created_at="", depth=depth)
-        await self._taint(sender, envelope)
-        return await self._hub.post_envelope(envelope, turn=ref, adopted=adopted, answers=answers)
+        await self._check_members(envelope.channel_id, {sender.agent_id})
+        return await self._hub.post_envelope(
+            envelope, turn=ref, adopted=adopted, answers=answers, label=self._label(sender)
+        )
+
+    async def create_channel(self, *, creator_id: str, **details: Any) -> ChannelMetadata:
+        """Open a channel, unless the creator has too many that are open."""
+        return await self._hub.create_channel(
+            creator_id=creator_id, most_open=MOST_CHANNELS, **details
+        )
+
+    async def close_channel(
+        self, channel_id: str, reason: str, *, sender_id: str | None
+    ) -> ChannelMetadata:
+        """Close a channel in the name of a participant of the connection that is in it."""
+        if sender_id is None:
+            ids = (await self._hub.get_channel(channel_id)).participant_ids()
+            sender_id = next(id for id in ids if id in self.participants)
+        return await self._hub.close_channel(channel_id, reason, sender_id=sender_id)
 
     async def list_channels(
         self, *, agent_id: str | None, state: str | None, limit: int
@@ -213,11 +238,21 @@ class SessionHub:
             if found is not None and found.ref.attempt == turn.attempt:
                 found.end(error, message)
 
-    async def _taint(self, sender: RemoteParticipant, envelope: Envelope) -> None:
-        """Taint the channel before it gets a message of an untrusted participant."""
+    def _label(self, sender: RemoteParticipant) -> str | None:
+        """What a message of an untrusted participant taints its channel with."""
         name = sender.passport.name
-        if allows(self._remote.trusted, name):
-            return
-        scope = conversation_key("", envelope.channel_id)
-        label = f"remote participant {name}"
-        await self._hub.store.write(lambda tx: taint.mark(tx, [scope], label))
+        return None if allows(self._remote.trusted, name) else f"remote participant {name}"
+
+
+def _check_ids(envelope: Envelope) -> None:
+    for name in _IDS:
+        _check_id(name, getattr(envelope, name))
+    for item in envelope.audience or ():
+        _check_id("audience", item)
+
+
+def _check_id(name: str, value: str | None) -> None:
+    if value is not None and len(value) > _LONGEST_ID:
+        raise ProtocolError(
+            f"envelope.{name} has {len(value)} characters, the limit is {_LONGEST_ID}"
+        )

@@ -9,7 +9,7 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import NetworkError, ToolError
 from agent_adapter.core.routing import ChannelInject
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.exec.ids import new_id
+from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.network.clients.agent_client import AgentClient
 
 _ENDS = {"progress": "running", "complete": "completed", "fail": "failed", "cancel": "cancelled"}
@@ -50,7 +50,9 @@ def tasks_tool(client: AgentClient) -> ToolSpec:
             if action == "start":
                 if not title:
                     raise ToolError('tasks(action="start") needs `title`')
-                chosen = f"tsk_{ctx.idempotency_key}" if ctx.idempotency_key else new_id("tsk")
+                chosen = (
+                    f"tsk_{ctx.idempotency_key}" if ctx.idempotency_key else new_secret_id("tsk")
+                )
                 channel_id = current.channel_id if current is not None else None
                 return asdict(await hub.start_task(chosen, owner, title, channel_id))
             if not task_id:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from agent_adapter.core.errors import StaleTurn
-from agent_adapter.exec.ids import new_id
+from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.network.channels import expectations
 from agent_adapter.network.turns.turn_types import StagedChange, TurnRef
 from agent_adapter.store import timekeeping, waits, withdrawing
@@ -38,7 +38,7 @@ def open_turn(
 ) -> Row:
     """Insert a new turn; returns its row."""
     row: Row = {
-        "turn_id": new_id("trn"),
+        "turn_id": new_secret_id("trn"),
         "channel_id": channel_id,
         "n": n,
         "agent_id": agent_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -22,6 +22,10 @@ class PolicyRule:
     the run has read untrusted text, `repeats` is whether it would add to earlier writes that are
     unclear, `arguments` are values that must be equal. A rule that approves fits no call that
     repeats unless it says `repeats=True`.
+
+    A rule that approves never goes by the name alone: it approves a tool only as it was when the
+    rule first met it, or as `fingerprints` say (`ToolSpec.policy_fingerprint`, printed by
+    `agent-adapter tools show`), which hold over restarts.
     """
 
     then: Literal["approve", "deny", "ask"]
@@ -32,6 +36,7 @@ class PolicyRule:
     tainted: bool | None = None
     repeats: bool | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    fingerprints: Collection[str] | None = None
     reason: str | None = None
 
     def fits(self, request: ApprovalRequest) -> bool:
@@ -43,6 +48,7 @@ class PolicyRule:
             self.tag is None or self.tag in request.tags,
             self.tainted in (None, bool(request.taint)),
             self._fits_repeats(bool(request.earlier)),
+            self.fingerprints is None or request.policy_fingerprint in self.fingerprints,
             all(
                 name in request.arguments and _same(request.arguments[name], value)
                 for name, value in self.arguments.items()
@@ -59,6 +65,9 @@ class PolicyRule:
 class PolicyApproval:
     """The first rule that fits decides; `ask`, and calls that no rule fits, go to `otherwise`.
 
+    So do calls of a tool whose schema, description, trust, effects, egress or version has changed
+    since a rule first approved a tool of that name.
+
     Rules may be given as mappings with the fields of `PolicyRule`. Without `otherwise` such calls
     are denied.
     """
@@ -70,12 +79,15 @@ class PolicyApproval:
     ) -> None:
         self._rules = tuple(_rule(rule) for rule in rules)
         self._otherwise = otherwise
+        self._met: dict[str, str] = {}
         self.store = getattr(otherwise, "store", None)
         self.signers = getattr(otherwise, "signers", None)
 
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
         """The decision of the rules, or of the port behind them."""
         rule = next((rule for rule in self._rules if rule.fits(request)), None)
+        if rule is not None and rule.then == "approve" and not self._knows(rule, request):
+            rule = None
         if rule is not None and rule.then == "approve":
             reason = rule.reason or "a policy rule approves it"
             return stamped(ApprovalDecision.approve(reviewer="policy", reason=reason), request)
@@ -86,6 +98,13 @@ class PolicyApproval:
         if self._otherwise is None:
             return ApprovalDecision.deny(reason="no policy rule approves it")
         return await self._otherwise.request(request)
+
+    def _knows(self, rule: PolicyRule, request: ApprovalRequest) -> bool:
+        """Whether the tool is the one that the rule has met under this name."""
+        if rule.fingerprints is not None:
+            return True
+        met = self._met.setdefault(request.tool, request.policy_fingerprint)
+        return met == request.policy_fingerprint
 
 
 def _rule(rule: PolicyRule | Mapping[str, Any]) -> PolicyRule:
