@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from agent_adapter.cli.acting import Actor, Tenant, with_actor
 from agent_adapter.cli.options import (
     AsJson,
     KeyFile,
@@ -56,12 +57,13 @@ def list_(
     limit: Annotated[
         int, typer.Option("--limit", min=1, help="The maximum number of records.")
     ] = 100,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """List approvals, oldest first."""
     wanted = None if state is ApprovalFilter.ALL else state.value
-    records = _with_inbox(store, lambda inbox: inbox.list(wanted, limit=limit))
+    records = _with_inbox(store, tenant, lambda inbox, by: inbox.list(wanted, limit=limit))
     print_list(
         [asdict(record) for record in records],
         ("id", "state", "tool", "arguments", "why", "decide by"),
@@ -75,9 +77,11 @@ def list_(
 
 
 @app.command(epilog="Example: agent-adapter approvals show apr_0123")
-def show(record_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> None:
+def show(
+    record_id: Id, tenant: Tenant = None, store: StoreUrl = None, as_json: AsJson = False
+) -> None:
     """Show one record: exactly what will run, with invisible characters as escapes."""
-    _print(_with_inbox(store, lambda inbox: inbox.get(record_id)), as_json)
+    _print(_with_inbox(store, tenant, lambda inbox, by: inbox.get(record_id)), as_json)
 
 
 @app.command(epilog='Example: agent-adapter approvals approve apr_0123 --reason "order checked"')
@@ -92,20 +96,20 @@ def approve(
     reason: Reason = None,
     reviewer: Reviewer = None,
     key: KeyFile = None,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Approve a call: it may run once, as shown or with other arguments."""
     edits = None if args is None else parse_object(args, "--args")
-    who = reviewer_name(reviewer)
     signer = reviewer_key(key)
-    record = _with_inbox(
-        store,
-        lambda inbox: inbox.approve(
-            record_id, reviewer=who, reason=reason, arguments=edits, key=signer
-        ),
-    )
-    _print_decision(record, who, as_json)
+
+    async def work(inbox: Inbox, by: str) -> tuple[ApprovalRecord, str]:
+        return await inbox.approve(
+            record_id, reviewer=by, reason=reason, arguments=edits, key=signer
+        ), by
+
+    _print_decision(*_with_inbox(store, tenant, work, "approver", reviewer), as_json)
 
 
 @app.command(epilog='Example: agent-adapter approvals deny apr_0123 --reason "wrong customer"')
@@ -114,16 +118,17 @@ def deny(
     reason: Reason = None,
     reviewer: Reviewer = None,
     key: KeyFile = None,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Deny a call; the same call of that run is not asked for again."""
-    who = reviewer_name(reviewer)
     signer = reviewer_key(key)
-    record = _with_inbox(
-        store, lambda inbox: inbox.deny(record_id, reviewer=who, reason=reason, key=signer)
-    )
-    _print_decision(record, who, as_json)
+
+    async def work(inbox: Inbox, by: str) -> tuple[ApprovalRecord, str]:
+        return await inbox.deny(record_id, reviewer=by, reason=reason, key=signer), by
+
+    _print_decision(*_with_inbox(store, tenant, work, "approver", reviewer), as_json)
 
 
 @app.command(epilog='Example: agent-adapter approvals withdraw apr_0123 --reason "order cancelled"')
@@ -142,22 +147,22 @@ def withdraw(
         typer.Option("--conversation", help="The same of this conversation or channel."),
     ] = None,
     reviewer: Reviewer = None,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Withdraw a request, or an approval that no call has used: nothing will run on it."""
     if [record_id, run, conversation].count(None) != 2:
         raise typer.BadParameter("give one of: an approval's ID, --run, --conversation")
-    who = reviewer_name(reviewer)
 
-    async def work(inbox: Inbox) -> Sequence[str]:
+    async def work(inbox: Inbox, by: str) -> tuple[Sequence[str], str]:
         if run is not None:
-            return await inbox.withdraw_run(run, reason, reviewer=who)
+            return await inbox.withdraw_run(run, reason, reviewer=by), by
         if conversation is not None:
-            return await inbox.withdraw_conversation(conversation, reason, reviewer=who)
-        return [(await inbox.withdraw(record_id or "", reason, reviewer=who)).id]
+            return await inbox.withdraw_conversation(conversation, reason, reviewer=by), by
+        return [(await inbox.withdraw(record_id or "", reason, reviewer=by)).id], by
 
-    ids = _with_inbox(store, work)
+    ids, who = _with_inbox(store, tenant, work, "approver", reviewer)
     print_line(ids, f"withdrawn by {who}: {', '.join(ids) or 'none was open'}", as_json)
 
 
@@ -167,14 +172,19 @@ def confirm_time(
 ) -> None:
     """Confirm the clock after it jumped ahead: approvals are used, and expire, by it again."""
     who = reviewer_name(reviewer)
-    ahead = _with_inbox(store, lambda inbox: inbox.confirm_time(reviewer=who))
+    ahead = with_store(store, lambda opened: _inbox(opened).confirm_time(reviewer=who))
     print_line({"ahead": ahead}, f"confirmed by {who}; the clock was {ahead:,.0f} s ahead", as_json)
 
 
 @app.command(epilog="Example: agent-adapter approvals watch --json")
-def watch(seconds: Seconds = None, store: StoreUrl = None, as_json: AsJson = False) -> None:
+def watch(
+    seconds: Seconds = None,
+    tenant: Tenant = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
     """Print the pending approvals, then every new request and decision."""
-    poll(store, _InboxFollower(as_json).look, seconds)
+    poll(store, tenant, _InboxFollower(as_json).look, seconds)
 
 
 class _InboxFollower:
@@ -184,10 +194,8 @@ class _InboxFollower:
         self._as_json = as_json
         self._known: dict[str, str] = {}
 
-    async def look(self, store: Store) -> bool:
-        from agent_adapter.exec.approval.inbox import Inbox
-
-        inbox = Inbox(store)
+    async def look(self, store: Store, actor: Actor) -> bool:
+        inbox = _inbox(store, actor.tenant)
         waiting = await inbox.list("pending", limit=_MOST_WATCHED)
         gone = [each for each in self._known if each not in {record.id for record in waiting}]
         for record in [*waiting, *[await inbox.get(each) for each in gone]]:
@@ -211,11 +219,25 @@ class _InboxFollower:
         print(plain(f"{head} {said}".rstrip()), flush=True)
 
 
-def _with_inbox(url: str | None, work: Callable[[Inbox], Awaitable[T]]) -> T:
-    """Open the inbox of a store, run `work` with it, and close the store."""
+def _with_inbox(
+    url: str | None,
+    tenant: str | None,
+    work: Callable[[Inbox, str], Awaitable[T]],
+    role: str = "viewer",
+    reviewer: str | None = None,
+) -> T:
+    """Open a tenant's inbox, run `work` with it and the name of who acts, and close the store."""
+
+    async def _work(store: Store, actor: Actor) -> T:
+        return await work(_inbox(store, actor.tenant), actor.reviewer)
+
+    return with_actor(url, tenant, _work, role=role, reviewer=reviewer)
+
+
+def _inbox(store: Store, tenant: str = "") -> Inbox:
     from agent_adapter.exec.approval.inbox import Inbox
 
-    return with_store(url, lambda store: work(Inbox(store)))
+    return Inbox(store, tenant=tenant)
 
 
 def _print_decision(record: ApprovalRecord, who: str, as_json: bool) -> None:

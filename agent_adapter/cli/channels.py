@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_adapter.cli.acting import Actor, Tenant, with_actor
 from agent_adapter.cli.exit_codes import DOUBT, OK, CommandError
-from agent_adapter.cli.options import AsJson, StoreUrl, reviewer_name, with_store
+from agent_adapter.cli.options import AsJson, StoreUrl
 from agent_adapter.cli.output import console, plain, print_json, print_list, table, when
 from agent_adapter.cli.polling import POLL_SECONDS, print_json_line
 
 if TYPE_CHECKING:
     from agent_adapter.network.channels.reports import ChannelReport, LogLine
-    from agent_adapter.store.base import Store
+    from agent_adapter.store.base import Store, Transaction
 
 app = typer.Typer(
     name="channels", help="List and show channels, read their logs, fork and replay them."
@@ -46,6 +47,7 @@ def list_(
     limit: Annotated[
         int, typer.Option("--limit", min=1, help="The maximum number of channels.")
     ] = 50,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -57,7 +59,11 @@ def list_(
         ChannelFilter.CLOSED: ("closed", "expired"),
         ChannelFilter.ALL: None,
     }[state]
-    lines = with_store(store, lambda opened: opened.read(lambda tx: list_lines(tx, states, limit)))
+    lines = with_actor(
+        store,
+        tenant,
+        lambda opened, actor: opened.read(lambda tx: list_lines(tx, states, limit, actor.within)),
+    )
     print_list(
         [asdict(line) for line in lines],
         ("id", "type", "state", "participants", "turns", "next or close reason", "created"),
@@ -79,11 +85,17 @@ def list_(
 
 
 @app.command(epilog="Example: agent-adapter channels show chn_0123")
-def show(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> None:
+def show(
+    channel_id: Id, tenant: Tenant = None, store: StoreUrl = None, as_json: AsJson = False
+) -> None:
     """Show one channel: its participants, variables and current turn."""
     from agent_adapter.network.channels.reports import report_of
 
-    report = with_store(store, lambda opened: opened.read(lambda tx: report_of(tx, channel_id)))
+    report = with_actor(
+        store,
+        tenant,
+        lambda opened, actor: opened.read(lambda tx: report_of(tx, _shown(tx, channel_id, actor))),
+    )
     if as_json:
         print_json(asdict(report))
     else:
@@ -97,14 +109,16 @@ def tail(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Print new entries until the channel ends.")
     ] = False,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the newest entries of a channel's log; with --json one object per line."""
 
-    async def _work(opened: Store) -> None:
+    async def _work(opened: Store, actor: Actor) -> None:
         from agent_adapter.network.channels.reports import log_lines, report_of
 
+        await opened.read(lambda tx: _shown(tx, channel_id, actor))
         entries = await opened.read(lambda tx: log_lines(tx, channel_id, newest=lines))
         seen = 0
         while True:
@@ -118,7 +132,7 @@ def tail(
             entries = await opened.read(_after(channel_id, seen))
 
     with contextlib.suppress(KeyboardInterrupt):
-        with_store(store, _work)
+        with_actor(store, tenant, _work)
 
 
 @app.command(epilog="Example: agent-adapter channels fork chn_0123 --at env_0456")
@@ -133,6 +147,7 @@ def fork(
     wait: Annotated[
         float, typer.Option("--wait", min=0, help="The seconds to wait for a running hub.")
     ] = 30.0,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -141,19 +156,21 @@ def fork(
     If a hub serves the store, that hub makes the fork.
     """
 
-    async def _work(opened: Store) -> Mapping[str, Any]:
+    async def _work(opened: Store, actor: Actor) -> Mapping[str, Any]:
         from agent_adapter.core.errors import NetworkError
         from agent_adapter.network.hub.hub import Hub
 
+        await opened.read(lambda tx: _shown(tx, channel_id, actor))
         try:
             hub = await Hub.open(opened, ttl_sweep_interval=0, expectation_sweep_interval=0)
         except NetworkError:
-            return await _ask_hub(opened, "fork", {"channel_id": channel_id, "at": at}, wait)
+            asked = {"channel_id": channel_id, "at": at}
+            return await _ask_hub(opened, "fork", asked, wait, actor.reviewer)
         async with hub:
             made = await hub.fork(channel_id, at=at)
             return {"channel_id": made, "writes": await hub.writes_after(channel_id, at)}
 
-    made = with_store(store, _work)
+    made = with_actor(store, tenant, _work, role="admin")
     if as_json:
         print_json(made)
         return
@@ -169,14 +186,20 @@ def fork(
 
 
 @app.command(epilog="Example: agent-adapter channels replay chn_0123")
-def replay(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> int:
+def replay(
+    channel_id: Id, tenant: Tenant = None, store: StoreUrl = None, as_json: AsJson = False
+) -> int:
     """Replay a channel's log and compare it with the stored state; exit code 4 if they differ.
 
     Changes nothing.
     """
     from agent_adapter.network.channels.reports import replayed
 
-    report = with_store(store, lambda opened: opened.read(lambda tx: replayed(tx, channel_id)))
+    report = with_actor(
+        store,
+        tenant,
+        lambda opened, actor: opened.read(lambda tx: replayed(tx, _shown(tx, channel_id, actor))),
+    )
     if as_json:
         print_json(asdict(report))
     elif report.matches:
@@ -187,6 +210,13 @@ def replay(channel_id: Id, store: StoreUrl = None, as_json: AsJson = False) -> i
     return OK if report.matches else DOUBT
 
 
+def _shown(tx: Transaction, channel_id: str, actor: Actor) -> str:
+    """The id of a channel that the actor may see; `NotFoundError` for any other."""
+    from agent_adapter.network.channels.snapshot import channel_row
+
+    return str(channel_row(tx, channel_id, actor.within)["channel_id"])
+
+
 def _after(channel_id: str, seen: int) -> Any:
     from agent_adapter.network.channels.reports import log_lines
 
@@ -194,12 +224,11 @@ def _after(channel_id: str, seen: int) -> Any:
 
 
 async def _ask_hub(
-    store: Store, kind: str, payload: Mapping[str, Any], seconds: float
+    store: Store, kind: str, payload: Mapping[str, Any], seconds: float, by: str
 ) -> Mapping[str, Any]:
     """The answer of the hub that serves the store to a command."""
     from agent_adapter.network.hub import commands
 
-    by = reviewer_name(None)
     id = await store.write(lambda tx: commands.queue(tx, kind, payload, by))
     try:
         async with asyncio.timeout(seconds):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_adapter.cli.acting import Actor, Tenant, stored_run_of, whole_store, with_actor
 from agent_adapter.cli.exit_codes import DOUBT, OK, USAGE, CommandError
-from agent_adapter.cli.options import AsJson, Reason, Reviewer, StoreUrl, reviewer_name, with_store
+from agent_adapter.cli.options import AsJson, Reason, Reviewer, StoreUrl
 from agent_adapter.cli.output import (
     console,
     plain,
@@ -23,6 +24,7 @@ from agent_adapter.cli.output import (
 
 if TYPE_CHECKING:
     from agent_adapter.exec.ledger import Entry, Report
+    from agent_adapter.store.base import Store
 
 app = typer.Typer(
     name="ledger", help="Show and verify the ledger, resolve writes with unknown outcome."
@@ -54,13 +56,22 @@ def show(
     limit: Annotated[
         int, typer.Option("--limit", min=1, help="The maximum number of entries.")
     ] = 500,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the entries of one run, or the newest entries of all runs, oldest first."""
-    from agent_adapter.exec.ledger import entries as entries_of
 
-    entries = with_store(store, lambda opened: entries_of(opened, run, limit=limit))
+    async def _work(opened: Store, actor: Actor) -> list[Entry]:
+        from agent_adapter.exec.ledger import entries as entries_of
+        from agent_adapter.exec.ledger import newest
+
+        if run is None and actor.within is not None:
+            return await newest(opened, actor.within, limit)
+        stored = None if run is None else await stored_run_of(opened, run, actor)
+        return [] if run and not stored else await entries_of(opened, stored, limit=limit)
+
+    entries = with_actor(store, tenant, _work)
     if run is not None and not entries:
         raise _no_run(run)
     print_list(
@@ -75,14 +86,24 @@ def show(
 @app.command(epilog="Example: agent-adapter ledger verify")
 def verify(
     run: Annotated[str | None, typer.Option("--run", help="Verify only this run.")] = None,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Verify every chain: no entry was changed, removed, reordered or cut off."""
     from agent_adapter.exec.ledger import verify as verify_ledger
 
+    async def _work(opened: Store, actor: Actor) -> Report:
+        if run is None:
+            whole_store(actor)
+            return await verify_ledger(opened)
+        stored = await stored_run_of(opened, run, actor)
+        if stored is None:
+            raise _no_run(run)
+        return await verify_ledger(opened, stored)
+
     with working("checking every chain" if run is None else "checking the chain"):
-        report = with_store(store, lambda opened: verify_ledger(opened, run))
+        report = with_actor(store, tenant, _work)
     if run is not None and report.problems == (f"{run}: no such run",):
         raise _no_run(run)
     if as_json:
@@ -93,11 +114,11 @@ def verify(
 
 
 @app.command("in-doubt", epilog="Example: agent-adapter ledger in-doubt")
-def in_doubt(store: StoreUrl = None, as_json: AsJson = False) -> int:
+def in_doubt(tenant: Tenant = None, store: StoreUrl = None, as_json: AsJson = False) -> int:
     """List the writes with unknown outcome; exit code 4 if there are any."""
     from agent_adapter.exec.ledger import in_doubt as doubtful
 
-    calls = with_store(store, doubtful)
+    calls = with_actor(store, tenant, lambda opened, actor: doubtful(opened, actor.within))
     print_list(
         [{key: call[key] for key in _IN_DOUBT_FIELDS} for call in calls],
         ("call", "tool", "run", "started", "known"),
@@ -123,6 +144,7 @@ def resolve(
     ] = None,
     reason: Reason = None,
     reviewer: Reviewer = None,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -132,14 +154,20 @@ def resolve(
     if happened is None:
         raise CommandError("the outcome is missing: give --happened or --not-happened", code=USAGE)
     value = None if result is None else _result(result, happened)
-    who = reviewer_name(reviewer)
 
-    with_store(
-        store,
-        lambda opened: settle(
-            opened, call_key, reviewer=who, happened=happened, result=value, reason=reason
-        ),
-    )
+    async def _work(opened: Store, actor: Actor) -> str:
+        await settle(
+            opened,
+            call_key,
+            reviewer=actor.reviewer,
+            happened=happened,
+            result=value,
+            reason=reason,
+            tenant=actor.within,
+        )
+        return actor.reviewer
+
+    who = with_actor(store, tenant, _work, role="approver", reviewer=reviewer)
     answer = "happened" if happened else "did not happen"
     kept = {"call_key": call_key, "happened": happened, "reviewer": who}
     print_line(kept, f"{call_key}: {answer}, says {who}", as_json)

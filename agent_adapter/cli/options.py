@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import getpass
 import json
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -79,8 +80,22 @@ def reviewer_key(file: Path | None) -> ReviewerKey | None:
     return ReviewerKey.read(file)
 
 
+TOKEN_VARIABLE = "AGENT_ADAPTER_TOKEN"  # noqa: S105  # the name of a variable
+"""The environment variable with the token of whoever gives the command."""
+
+
 def with_store(url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
-    """Open the store, run `work` with it, and close it."""
+    """Open the store, run `work` with the whole of it, and close it; not for holders of a token."""
+    if os.environ.get(TOKEN_VARIABLE):
+        raise CommandError(
+            f"this command works on the whole store, a token only on its tenants: unset"
+            f" {TOKEN_VARIABLE}"
+        )
+    return open_and(url, work)
+
+
+def open_and(url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
+    """Open the store, run `work` with it, and close it, whoever asks."""
     from agent_adapter.store.opening import open_store
 
     async def _run() -> T:

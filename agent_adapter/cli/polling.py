@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_adapter.cli.options import with_store
+from agent_adapter.cli.acting import Actor, with_actor
 
 if TYPE_CHECKING:
     from agent_adapter.store.base import Store
@@ -25,20 +25,25 @@ Seconds = Annotated[
 """`--for SECONDS`."""
 
 
-def poll(url: str | None, look: Callable[[Store], Awaitable[bool]], seconds: float | None) -> None:
+def poll(
+    url: str | None,
+    tenant: str | None,
+    look: Callable[[Store, Actor], Awaitable[bool]],
+    seconds: float | None,
+) -> None:
     """Call `look` until it returns true, the time is over, or Ctrl-C."""
 
-    async def _work(store: Store) -> None:
+    async def _work(store: Store, actor: Actor) -> None:
         loop = asyncio.get_running_loop()
         end = None if seconds is None else loop.time() + seconds
-        while not await look(store):
+        while not await look(store, actor):
             left = POLL_SECONDS if end is None else min(POLL_SECONDS, end - loop.time())
             if left <= 0:
                 return
             await asyncio.sleep(left)
 
     with contextlib.suppress(KeyboardInterrupt):
-        with_store(url, _work)
+        with_actor(url, tenant, _work)
 
 
 def print_json_line(value: Any) -> None:

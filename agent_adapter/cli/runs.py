@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_adapter.cli.acting import Actor, Tenant, stored_run_of, with_actor
 from agent_adapter.cli.exit_codes import CommandError
 from agent_adapter.cli.ledger import facts_line
 from agent_adapter.cli.options import (
@@ -18,8 +19,6 @@ from agent_adapter.cli.options import (
     Reason,
     Reviewer,
     StoreUrl,
-    reviewer_name,
-    with_store,
 )
 from agent_adapter.cli.output import console, plain, print_json, print_line, print_list, when
 from agent_adapter.cli.polling import Seconds, poll, print_json_line
@@ -53,14 +52,18 @@ def cancel(
     run: Run,
     reason: Reason = None,
     reviewer: Reviewer = None,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Cancel a run: none of its writes may start any more, in any process."""
     from agent_adapter.exec.upkeep import cancel_run
 
-    who = reviewer_name(reviewer)
-    with_store(store, lambda opened: cancel_run(opened, run, by=who, reason=reason or ""))
+    async def _work(opened: Store, actor: Actor) -> None:
+        stored = await _stored(opened, run, actor)
+        await cancel_run(opened, stored, by=actor.reviewer, reason=reason or "")
+
+    with_actor(store, tenant, _work, role="approver", reviewer=reviewer)
     said = f"{run} is cancelled: none of its writes may start any more"
     print_line({"run": run, "cancelled": True, "reason": reason}, said, as_json)
 
@@ -75,18 +78,25 @@ def list_(
         Ending | None, typer.Option("--ending", help="Runs with a call that ended like this.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="The maximum number of runs.")] = 50,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """List runs, newest first."""
 
-    def _op(tx: Transaction) -> list[RunLine]:
+    async def _work(opened: Store, actor: Actor) -> list[RunLine]:
         from agent_adapter.store.queries import runs
 
         how = None if ending is None else ending.value
-        return runs(tx, "", limit=limit, tool=tool, principal=principal, ending=how)[0]
+        found: list[RunLine] = await _read(
+            opened,
+            lambda tx: runs(
+                tx, actor.tenant, limit=limit, tool=tool, principal=principal, ending=how
+            )[0],
+        )
+        return found
 
-    lines = with_store(store, lambda opened: _read(opened, _op))
+    lines = with_actor(store, tenant, _work)
     print_list(
         [asdict(line) for line in lines],
         ("run", "started", "last", "on behalf of", "calls", "waiting", "in doubt"),
@@ -113,20 +123,19 @@ def show(
     limit: Annotated[
         int, typer.Option("--limit", min=1, help="The maximum number of calls.")
     ] = 100,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one run as a timeline: each call with its arguments, decision, time and result."""
 
-    def _op(tx: Transaction) -> list[CallReport] | None:
-        from agent_adapter.store.queries import call_report, call_rows, run_line
+    async def _work(opened: Store, actor: Actor) -> list[CallReport] | None:
+        found: list[CallReport] | None = await _read(
+            opened, lambda tx: _reports(tx, run, actor.tenant, limit)
+        )
+        return found
 
-        if run_line(tx, run, "") is None:
-            return None
-        rows = call_rows(tx, run, "", limit=limit).rows
-        return [each for row in rows if (each := call_report(tx, row["call_key"], "")) is not None]
-
-    reports = with_store(store, lambda opened: _read(opened, _op))
+    reports = with_actor(store, tenant, _work)
     if reports is None:
         raise _no_run(run)
     calls = [_call_facts(report) for report in reports]
@@ -150,11 +159,12 @@ def tail(
         typer.Option("-n", "--lines", min=0, help="The number of existing entries to print first."),
     ] = 10,
     seconds: Seconds = None,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Print ledger entries as they are written; with --json one object per line."""
-    poll(store, LedgerFollower(run, lines, as_json).look, seconds)
+    poll(store, tenant, LedgerFollower(run, lines, as_json).look, seconds)
 
 
 class LedgerFollower:
@@ -168,26 +178,50 @@ class LedgerFollower:
         self._as_json = as_json
         self._page_size = page_size
         self._began = False
+        self._within: str | None = None
         self._seen: dict[str, int] = {}
         self._since = 0.0
 
-    async def look(self, store: Store) -> bool:
-        """Print what is new; `False`, since a ledger has no end."""
+    async def look(self, store: Store, actor: Actor | None = None) -> bool:
+        """Print what is new of the actor's tenant; `False`, since a ledger has no end."""
+        self._within = None if actor is None else actor.within
         if self._began:
-            self._print(await self._fresh(store))
+            await self._print_of(store, await self._fresh(store))
             return False
-        from agent_adapter.exec.ledger import entries
+        from agent_adapter.exec.ledger import entries, newest
 
-        old = await entries(store, self._run, limit=_ALL if self._run else max(self._lines, 1))
+        if actor is not None and self._run is not None:
+            self._run = await stored_run_of(store, self._run, actor) or self._run
+        if self._run is None and self._within is not None:
+            old = await newest(store, self._within, max(self._lines, 1))
+        else:
+            old = await entries(store, self._run, limit=_ALL if self._run else max(self._lines, 1))
+        if not await self._is_shown(store):
+            old = []
         if self._run is not None and not old:
             raise _no_run(self._run)
         self._print(old[len(old) - min(self._lines, len(old)) :])
         self._since = old[-1].at if old else time.time()
         self._note(old)
-        newest = self._since
-        self._print([entry for entry in await self._fresh(store) if entry.at > newest])
+        last = self._since
+        fresh = [entry for entry in await self._fresh(store) if entry.at > last]
+        await self._print_of(store, fresh)
         self._began = True
         return False
+
+    async def _is_shown(self, store: Store) -> bool:
+        run, within = self._run, self._within
+        if run is None or within is None:
+            return True
+        from agent_adapter.store.queries import run_line
+
+        return await store.read(lambda tx: run_line(tx, run, within)) is not None
+
+    async def _print_of(self, store: Store, entries: Sequence[Entry]) -> None:
+        from agent_adapter.exec.ledger import of_tenant
+
+        within = self._within
+        self._print(entries if within is None else await of_tenant(store, entries, within))
 
     async def _fresh(self, store: Store) -> list[Entry]:
         """The entries since the last poll, which count as seen from now on."""
@@ -225,6 +259,25 @@ class LedgerFollower:
                 facts_line(entry.facts),
             )
             print(plain(" ".join(filter(None, parts))), flush=True)
+
+
+def _reports(tx: Transaction, run: str, tenant: str, limit: int) -> list[CallReport] | None:
+    """The calls of a tenant's run, given its key or its name; `None` for no such run."""
+    from agent_adapter.store.queries import call_report, call_rows, stored_run
+
+    stored = stored_run(tx, run, tenant)
+    if stored is None:
+        return None
+    rows = call_rows(tx, stored, tenant, limit=limit).rows
+    return [each for row in rows if (each := call_report(tx, row["call_key"], tenant)) is not None]
+
+
+async def _stored(store: Store, run: str, actor: Actor) -> str:
+    """The key of the actor's run."""
+    stored = await stored_run_of(store, run, actor)
+    if stored is None:
+        raise _no_run(run)
+    return stored
 
 
 async def _read(store: Store, op: Any) -> Any:

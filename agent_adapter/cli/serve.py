@@ -83,6 +83,12 @@ def command(
     https: Annotated[
         bool, typer.Option("--https", help="Browsers use HTTPS; a proxy terminates it.")
     ] = False,
+    tenant: Annotated[
+        str | None,
+        typer.Option(
+            "--tenant", metavar="NAME", help="Show only this tenant; default: those of each token."
+        ),
+    ] = None,
     store: StoreUrl = None,
 ) -> None:
     """Serve the web console.
@@ -107,6 +113,7 @@ def command(
         app = create_app(
             opened,
             registry=tools,
+            tenant=tenant,
             hosts=hosts,
             trusted_proxy=proxy,
             reviewer_keys=reviewer_keys,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,15 +39,25 @@ def create(
         Role,
         typer.Option("--role", help="viewer reads, approver decides, admin may do everything."),
     ] = Role.VIEWER,
+    tenants: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tenant",
+            metavar="NAME",
+            help="A tenant of the token, repeatable; default: records without a tenant.",
+        ),
+    ] = None,
     reviewer: Reviewer = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a token. It is shown only once; the store keeps a hash of it."""
     by = reviewer_name(reviewer)
-    row, secret = with_store(store, lambda opened: make_token(opened, name, role.value, by))
+    row, secret = with_store(
+        store, lambda opened: make_token(opened, name, role.value, by, tenants)
+    )
     if as_json:
-        print_json({key: row[key] for key in _SHOWN} | {"token": secret})
+        print_json(_facts(row) | {"token": secret})
         return
     console().print(plain(f"{row['name']} ({row['role']}), {row['id']}; shown only once:"))
     print(secret)
@@ -58,10 +70,10 @@ def list_(store: StoreUrl = None, as_json: AsJson = False) -> None:
 
     rows = with_store(store, lambda opened: opened.read(tokens))
     print_list(
-        [{key: row[key] for key in _SHOWN} for row in rows],
-        ("id", "name", "role", "created", "last used", "revoked"),
+        [_facts(row) for row in rows],
+        ("id", "name", "role", "tenants", "created", "last used", "revoked"),
         (
-            (*(row[key] for key in _SHOWN[:3]), *(when(row[key]) for key in _SHOWN[3:]))
+            (*(row[key] for key in _SHOWN[:3]), _tenants(row), *map(when, map(row.get, _SHOWN[3:])))
             for row in rows
         ),
         empty="no tokens",
@@ -82,15 +94,29 @@ def revoke(
     by = reviewer_name(reviewer)
     row = with_store(store, lambda opened: _done(opened, lambda tx: revoke_token(tx, which, by=by)))
     said = f"{row['id']} of {row['name']} is revoked"
-    print_line({key: row[key] for key in _SHOWN}, said, as_json)
+    print_line(_facts(row), said, as_json)
 
 
-async def make_token(store: Store, name: str, role: str, by: str) -> tuple[Row, str]:
+def _facts(row: Row) -> dict[str, Any]:
+    tenants = None if row["tenants"] is None else json.loads(row["tenants"])
+    return {key: row[key] for key in _SHOWN} | {"tenants": tenants}
+
+
+def _tenants(row: Row) -> str:
+    if row["tenants"] is None:
+        return "that of the console"
+    return ", ".join(each or "(none)" for each in json.loads(row["tenants"]))
+
+
+async def make_token(
+    store: Store, name: str, role: str, by: str, tenants: Sequence[str] | None = None
+) -> tuple[Row, str]:
     """Create a token; returns its row and its secret, which the store does not keep."""
     from agent_adapter.store.access import create_token, new_secret
 
-    secret = new_secret()
-    return await _done(store, lambda tx: create_token(tx, name, role, secret, by=by)), secret
+    secret, belongs = new_secret(), tenants or [""]
+    made = lambda tx: create_token(tx, name, role, secret, tenants=belongs, by=by)  # noqa: E731
+    return await _done(store, made), secret
 
 
 async def _done(store: Store, op: Operation[Any]) -> Row:

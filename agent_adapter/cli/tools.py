@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_adapter.cli.acting import Actor, Tenant, with_actor
 from agent_adapter.cli.exit_codes import FAILED, OK, USAGE, CommandError
-from agent_adapter.cli.options import AsJson, StoreUrl, parse_object, reviewer_name, with_store
+from agent_adapter.cli.options import AsJson, StoreUrl, parse_object
 from agent_adapter.cli.output import console, plain, print_json, print_line, print_list, table
 from agent_adapter.cli.target import Target, load_registry
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from agent_adapter.core.registry import ToolRegistry
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.exec.executor import Executor
+    from agent_adapter.store.base import Store
 
 app = typer.Typer(name="tools", help="List, show, call and check the tools of a registry.")
 
@@ -72,6 +74,7 @@ def call(
         str | None, typer.Option("--args", help="All arguments as one JSON object.")
     ] = None,
     run: Annotated[str | None, typer.Option("--run", help="The run of the call.")] = None,
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -81,8 +84,12 @@ def call(
     registry = load_registry(target)
     spec = registry.get(name)
     arguments = _arguments(pairs or [], args)
-    ctx = ToolContext(run_id=run, principal=reviewer_name(None))
-    value = _with_executor(store, registry, lambda it: it.run_spec(spec, arguments, ctx))
+
+    async def _work(executor: Executor, actor: Actor) -> Any:
+        ctx = ToolContext(run_id=run, principal=actor.reviewer, tenant=actor.tenant)
+        return await executor.run_spec(spec, arguments, ctx)
+
+    value = _with_executor(store, tenant, registry, _work)
     _print_result(value, as_json)
 
 
@@ -90,11 +97,15 @@ def call(
 def resume(
     target: Target,
     record: Annotated[str, typer.Argument(metavar="ID", help="The approval, apr_….")],
+    tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Run an approved call once, exactly as it was approved."""
-    value = _with_executor(store, load_registry(target), lambda it: it.resume(record))
+    registry = load_registry(target)
+    value = _with_executor(
+        store, tenant, registry, lambda it, actor: it.resume(record, tenant=actor.tenant)
+    )
     _print_result(value, as_json)
 
 
@@ -127,16 +138,20 @@ def check(
 
 
 def _with_executor(
-    url: str | None, registry: ToolRegistry, work: Callable[[Executor], Awaitable[Any]]
+    url: str | None,
+    tenant: str | None,
+    registry: ToolRegistry,
+    work: Callable[[Executor, Actor], Awaitable[Any]],
 ) -> Any:
     """Run `work` with an executor whose approvals wait in the store, then close the store."""
     from agent_adapter.exec.approval.ports.deferred import DeferredApproval
     from agent_adapter.exec.executor import Executor
 
-    return with_store(
-        url,
-        lambda store: work(Executor(registry, approval=DeferredApproval(store), store=store)),
-    )
+    async def _work(store: Store, actor: Actor) -> Any:
+        executor = Executor(registry, approval=DeferredApproval(store), store=store)
+        return await work(executor, actor)
+
+    return with_actor(url, tenant, _work, role="approver")
 
 
 def _facts(spec: ToolSpec) -> dict[str, Any]:

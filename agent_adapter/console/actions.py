@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -158,6 +157,7 @@ async def resolve(
             happened=happened,
             result=result,
             reason=reason or None,
+            tenant=settings.tenant,
         )
     except AgentAdapterError as exc:
         raise Problem(409, "stale", str(exc)) from exc
@@ -211,10 +211,9 @@ async def resume_fork(settings: Settings, person: Person, channel_id: str) -> st
 
 async def command_result(settings: Settings, id: str) -> CommandResult:
     """The state and result of a command to a hub."""
-    row = await settings.store.read(lambda tx: queries.command(tx, id))
+    row = await settings.store.read(lambda tx: queries.command(tx, id, settings.tenant))
     if row is None:
         raise Problem(404, "not-found", f"no command {id}")
-    await _check_channel(settings, json.loads(row["payload"]).get("channel_id", ""))
     answer = await settings.store.read(lambda tx: commands.result(tx, id))
     facts = {"id": id, "kind": row["kind"], **(answer or {"state": "queued"})}
     return CommandResult.model_construct(**facts)

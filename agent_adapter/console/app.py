@@ -40,7 +40,7 @@ def create_app(
     store: Store,
     *,
     registry: ToolRegistry | None = None,
-    tenant: str = "",
+    tenant: str | None = None,
     hosts: Collection[str] = LOOPBACK,
     trusted_proxy: TrustedProxy | None = None,
     reviewer_keys: str | os.PathLike[str] | None = None,
@@ -52,7 +52,8 @@ def create_app(
     Args:
         store: the store to show.
         registry: the tools, for the schemas of forms and for the tools page.
-        tenant: the tenant whose records are shown.
+        tenant: the only tenant whose records are shown, and whose people may sign in; `None`: each
+            person sees the tenants of their own log-in.
         hosts: the host names that the console answers to.
         trusted_proxy: a proxy that authenticates people. The server must not rewrite the peer's
             address then (uvicorn: `proxy_headers=False`).
@@ -73,7 +74,7 @@ def create_app(
     settings = Settings(
         store=store,
         registry=registry,
-        tenant=tenant,
+        only=tenant,
         hosts=frozenset(hosts),
         proxy=trusted_proxy,
         keys=keys,

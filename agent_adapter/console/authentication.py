@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -14,22 +15,32 @@ from starlette.responses import Response
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import Settings, is_name
 from agent_adapter.core.rate import TokenBucket
-from agent_adapter.store import access
+from agent_adapter.store import access, people
 from agent_adapter.store.access import Session
-from agent_adapter.store.base import Transaction
+from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.people import ROLES
 
 SESSION_COOKIE = "agent_adapter_session"
 SIGN_IN_COOKIE = "agent_adapter_sign_in"
 
+TENANT_HEADER = "agent-adapter-tenant"
+"""The header in which a program names one of its token's tenants; default: the first by name."""
+
+_NO_TOKEN = "the token is unknown or revoked"  # noqa: S105  # a message
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A signed-in person; `via` is the source of the identity (`token`, `proxy`)."""
+    """A signed-in person; `via` is the source of the identity (`token`, `proxy`).
+
+    `tenant` is the one whose records they see, with `role`; `tenants` are all that they may choose.
+    """
 
     name: str
     role: str
     via: str
+    tenant: str
+    tenants: tuple[str, ...]
     session: Session | None = None
 
     @property
@@ -70,44 +81,64 @@ class ConsoleAuthenticator:
         secret = request.cookies.get(SESSION_COOKIE)
         if not secret:
             return None
-        session = await self._store.read(lambda tx: access.session_of(tx, secret))
-        if session is None or not self._proxy_confirms(request, session):
+        found = await self._store.read(lambda tx: self._session(tx, secret))
+        if found is None or not self._proxy_confirms(request, found[0]):
+            return None
+        session, roles = found
+        if session.tenant is None or roles.get(session.tenant) != session.role:
             return None
         _take(self._reads, session.id)
-        used: Session = session
-        self._store.post(lambda tx: access.touch_session(tx, used))
-        return Person(name=used.name, role=used.role, via=used.via, session=used)
+        self._store.post(lambda tx: access.touch_session(tx, session))
+        return _person(session.name, session.via, roles, session.tenant, session)
 
     async def authenticate_bearer(self, request: Request) -> Person:
         """The holder of the token in `Authorization: Bearer`; `Problem` 401 without a valid one."""
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not secret:
             raise Problem(401, "auth-error", "send a token: Authorization: Bearer aat_…")
-        token = await self._store.read(lambda tx: access.token_of(tx, secret.strip()))
-        if token is None:
+        found = await self._store.read(lambda tx: self._token(tx, secret.strip()))
+        if found is None:
             self._count_attempt(request)
-            raise Problem(401, "auth-error", "the token is unknown or revoked")
+            raise Problem(401, "auth-error", _NO_TOKEN)
+        token, roles = found
         self._store.post(lambda tx: access.touch_token(tx, token["id"]))
         _take(self._reads if request.method == "GET" else self._writes, token["id"])
-        return Person(name=token["name"], role=token["role"], via="token")
+        wanted = request.headers.get(TENANT_HEADER, next(iter(roles)))
+        if wanted not in roles:
+            raise Problem(403, "tenant", f"this token does not belong to the tenant {wanted!r}")
+        return _person(token["name"], "token", roles, wanted)
 
     async def sign_in_by_proxy(self, request: Request) -> tuple[Person, str] | None:
         """A new session and its secret for the person whom the trusted proxy names, if any."""
         name = self._proxy_name(request)
-        proxy = self._settings.proxy
-        role = proxy.role_of(name) if proxy is not None and name is not None else None
-        if name is None or role is None:
+        if name is None:
             return None
-        return await self._new_session(name, role, "proxy", None)
+        known: str = name
+        roles = await self._store.read(lambda tx: self._proxy_roles(tx, known))
+        return await self._new_session(known, roles, "proxy", None) if roles else None
 
     async def sign_in(self, request: Request, secret: str) -> tuple[Person, str]:
         """A new session and its secret for the holder of a token."""
         self._count_attempt(request)
-        token = await self._store.read(lambda tx: access.token_of(tx, secret.strip()))
-        if token is None:
-            raise Problem(401, "auth-error", "the token is unknown or revoked")
+        found = await self._store.read(lambda tx: self._token(tx, secret.strip()))
+        if found is None:
+            raise Problem(401, "auth-error", _NO_TOKEN)
+        token, roles = found
         self._attempts.forget(_peer(request))
-        return await self._new_session(token["name"], token["role"], "token", token["id"])
+        return await self._new_session(token["name"], roles, "token", token["id"])
+
+    async def choose_tenant(self, person: Person, tenant: str | None) -> None:
+        """Let the person's session look at another of their tenants; `Problem` 403 for no such."""
+        session = person.session
+        if session is None or tenant is None or tenant not in person.tenants:
+            raise Problem(403, "tenant", f"{person.name} does not belong to the tenant {tenant!r}")
+
+        def op(tx: Transaction) -> None:
+            role = self._roles_of_session(tx, session).get(tenant)
+            if role is not None:
+                access.move_session(tx, session.id, tenant, role)
+
+        await self._store.write(op)
 
     async def sign_out(self, person: Person) -> None:
         """End the person's session."""
@@ -159,27 +190,50 @@ class ConsoleAuthenticator:
         response.delete_cookie(SESSION_COOKIE, path="/")
 
     async def _new_session(
-        self, name: str, role: str, via: str, token_id: str | None
+        self, name: str, roles: Mapping[str, str], via: str, token_id: str | None
     ) -> tuple[Person, str]:
         secret, csrf = access.new_secret("ses"), secrets.token_urlsafe(24)
+        tenant, role = next(iter(roles.items()))
+        given = {"name": name, "role": role, "via": via, "tenant": tenant}
+        session = await self._store.write(
+            lambda tx: access.new_session(tx, secret, csrf, token_id=token_id, **given)
+        )
+        return _person(name, via, roles, tenant, session), secret
 
-        def op(tx: Transaction) -> Session:
-            return access.new_session(
-                tx, secret, csrf, name=name, role=role, via=via, token_id=token_id
-            )
+    def _token(self, tx: Transaction, secret: str) -> tuple[Row, dict[str, str]] | None:
+        """The token and its role in each tenant that is shown here; `None` if it has none."""
+        row = access.token_of(tx, secret)
+        roles = {} if row is None else self._token_roles(tx, row)
+        return None if row is None or not roles else (row, roles)
 
-        session = await self._store.write(op)
-        return Person(name=name, role=role, via=via, session=session), secret
+    def _token_roles(self, tx: Transaction, token: Row) -> dict[str, str]:
+        return self._shown(access.roles_of(tx, token, default=self._settings.only or ""))
+
+    def _session(self, tx: Transaction, secret: str) -> tuple[Session, dict[str, str]] | None:
+        """The session and the role in each of its tenants, as both stand now."""
+        session = access.session_of(tx, secret)
+        return None if session is None else (session, self._roles_of_session(tx, session))
+
+    def _roles_of_session(self, tx: Transaction, session: Session) -> dict[str, str]:
+        if session.token_id is None:
+            return self._proxy_roles(tx, session.name)
+        token = tx.get("tokens", session.token_id)
+        return {} if token is None else self._token_roles(tx, token)
+
+    def _proxy_roles(self, tx: Transaction, name: str) -> dict[str, str]:
+        """A linked person's own roles; else the role that the settings give, in one tenant."""
+        proxy = self._settings.proxy
+        role = None if proxy is None else proxy.role_of(name)
+        own = {} if role is None else {self._settings.only or "": role}
+        return self._shown(people.allowed(tx, f"proxy:{name}", own, at_most=False))
+
+    def _shown(self, roles: Mapping[str, str]) -> dict[str, str]:
+        only = self._settings.only
+        return {each: roles[each] for each in sorted(roles) if only is None or each == only}
 
     def _proxy_confirms(self, request: Request, session: Session) -> bool:
-        """Whether the proxy that signed the person in still names them, with the same role."""
-        if session.via != "proxy":
-            return True
-        proxy = self._settings.proxy
-        named = self._proxy_name(request)
-        if proxy is None or named != session.name:
-            return False
-        return proxy.role_of(session.name) == session.role
+        """Whether the proxy that signed the person in still names them."""
+        return session.via != "proxy" or self._proxy_name(request) == session.name
 
     def _proxy_name(self, request: Request) -> str | None:
         proxy = self._settings.proxy
@@ -205,6 +259,19 @@ class ConsoleAuthenticator:
         response.set_cookie(
             name, value, max_age=seconds, httponly=True, samesite="strict", secure=secure, path="/"
         )
+
+
+def _person(
+    name: str, via: str, roles: Mapping[str, str], tenant: str, session: Session | None = None
+) -> Person:
+    return Person(
+        name=name,
+        role=roles[tenant],
+        via=via,
+        tenant=tenant,
+        tenants=tuple(roles),
+        session=session,
+    )
 
 
 def _take(bucket: TokenBucket, key: str) -> None:

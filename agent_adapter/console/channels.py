@@ -160,11 +160,7 @@ async def channel_lines(console: Console, states: ChannelStates, limit: int) -> 
     """The tenant's channels, newest first."""
     tenant = console.settings.tenant
 
-    def op(tx: Transaction) -> list[ChannelLine]:
-        lines = list_lines(tx, _STATES[states], limit)
-        return [line for line in lines if queries.channel_row(tx, line.channel_id, tenant)]
-
-    return await console.store.read(op)
+    return await console.store.read(lambda tx: list_lines(tx, _STATES[states], limit, tenant))
 
 
 async def channel_report(console: Console, channel_id: str) -> ChannelReport:

@@ -40,7 +40,7 @@ async def _inbox(console: Console, request: Request, person: Person) -> Response
     async def events() -> AsyncIterator[dict[str, str]]:
         known: set[str] | None = None
         sent_total = -1
-        async for _ in _ticks(console, request):
+        async for _ in _ticks(console, request, person):
             ids, total = await list_pending(console)
             if known is None or set(ids) != known or total != sent_total:
                 added = [id for id in ids if known is not None and id not in known]
@@ -63,7 +63,7 @@ async def _channel(console: Console, request: Request, person: Person) -> Respon
 
     async def events() -> AsyncIterator[dict[str, str]]:
         sent: tuple[Any, ...] = ()
-        async for _ in _ticks(console, request):
+        async for _ in _ticks(console, request, person):
             row, turn = await console.store.read(lambda tx: _with_turn(tx, channel_id))
             if (row["revision"], turn) != sent:
                 sent = (row["revision"], turn)
@@ -83,8 +83,8 @@ def _with_turn(tx: Transaction, channel_id: str) -> tuple[Row, str]:
     return row, "" if turn is None else f"{turn['turn_id']} {turn['state']} {turn['attempt']}"
 
 
-async def _ticks(console: Console, request: Request) -> AsyncIterator[None]:
-    """One item per poll, until the stream is old or the session has ended."""
+async def _ticks(console: Console, request: Request, person: Person) -> AsyncIterator[None]:
+    """One item per poll, until the stream is old, or the session has ended or changed tenant."""
     loop = asyncio.get_running_loop()
     until = loop.time() + _STREAM_SECONDS
     checked_at = loop.time()
@@ -93,7 +93,8 @@ async def _ticks(console: Console, request: Request) -> AsyncIterator[None]:
         await asyncio.sleep(POLL_SECONDS)
         if loop.time() - checked_at > _CHECK_SECONDS:
             checked_at = loop.time()
-            if await console.authenticator.authenticate(request) is None:
+            still = await console.authenticator.authenticate(request)
+            if still is None or still.tenant != person.tenant:
                 return
 
 

@@ -20,7 +20,7 @@ from agent_adapter.store.retention import Hold, Outlook
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreHealth:
-    """What is under way in the store; `hub` names the holder of the hub's lease."""
+    """What is under way in the store, of the person's tenant; `hub` holds the hub's lease."""
 
     now: float
     processes: list[ProcessRow]
@@ -36,7 +36,7 @@ class StoreHealth:
 class HealthReport:
     """The library's version, its store, what it keeps, and the integrations with their versions.
 
-    `retention` has a line for each tenant with a policy; `holds` are kept whatever their age.
+    `retention` is the tenant's policy; `holds` are kept whatever their age.
     """
 
     version: str
@@ -52,14 +52,15 @@ async def health_report(console: Console) -> HealthReport:
     """The state of the store and of the integrations now."""
     import agent_adapter
 
-    found: dict[str, Any] = await console.store.read(queries.health)
+    tenant = console.settings.tenant
+    found: dict[str, Any] = await console.store.read(lambda tx: queries.health(tx, tenant))
     return HealthReport(
         version=agent_adapter.__version__,
         store=console.store.url,
         durable=console.store.durable,
         health=StoreHealth(**found),
-        retention=await console.store.read(retention.outlook),
-        holds=await console.store.read(retention.holds),
+        retention=await console.store.read(lambda tx: retention.outlook(tx, tenant)),
+        holds=await console.store.read(lambda tx: retention.holds_of(tx, tenant)),
         # In a thread: it reads the metadata of every installed distribution.
         integrations=await asyncio.to_thread(integration_states),
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,8 +41,14 @@ class Console:
         self.authenticator = ConsoleAuthenticator(settings)
         self._templates = _environment()
 
+    def of(self, person: Person) -> Console:
+        """This console as it is for a person: with the records of their tenant."""
+        mine = copy.copy(self)
+        mine.settings = replace(self.settings, tenant=person.tenant)
+        return mine
+
     async def find(self, op: Callable[[Transaction, str], T | None], what: str) -> T:
-        """What `op` finds for the console's tenant; `Problem` 404 for nothing, naming `what`."""
+        """What `op` finds for the person's tenant; `Problem` 404 for nothing, naming `what`."""
         tenant = self.settings.tenant
         found = await self.store.read(lambda tx: op(tx, tenant))
         if found is None:
@@ -91,7 +99,7 @@ def page(path: str, handler: PageHandler, *, role: str = "viewer") -> Route:
             person, secret = signed_in
         request.state.person = person
         person.check(role)
-        response = await handler(console, request, person)
+        response = await handler(console.of(person), request, person)
         if secret is not None:
             console.authenticator.set_session_cookie(response, request, secret)
         return response
@@ -115,7 +123,7 @@ def action(path: str, handler: ActionHandler, *, role: str = "approver") -> Rout
         form = await form_of(request)
         console.authenticator.check_csrf(request, person, form.get("csrf", ""))
         person.check(role)
-        return await handler(console, request, person, form)
+        return await handler(console.of(person), request, person, form)
 
     return Route(path, endpoint, methods=["POST"], name=f"POST {path}")
 

@@ -52,16 +52,17 @@ class TrustedProxy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """See `create_app`."""
+    """See `create_app`; `only` is the one tenant that is shown, `tenant` that of a request."""
 
     store: Store
     registry: ToolRegistry | None
-    tenant: str
+    only: str | None
     hosts: frozenset[str]
     proxy: TrustedProxy | None
     keys: Path | None
     https: bool | None
     per_minute: int
+    tenant: str = ""
 
     def key_of(self, name: str) -> ReviewerKey | None:
         """The signing key of that reviewer; `None` if there is none."""

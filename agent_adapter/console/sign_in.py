@@ -45,6 +45,13 @@ async def _sign_out(console: Console, request: Request, person: Person, form: Fo
     return response
 
 
+async def _choose_tenant(
+    console: Console, request: Request, person: Person, form: Form
+) -> Response:
+    await console.authenticator.choose_tenant(person, form.get("tenant"))
+    return see_other("/approvals")
+
+
 async def _home(console: Console, request: Request, person: Person) -> Response:
     return see_other("/approvals")
 
@@ -73,5 +80,6 @@ ROUTES: list[Route] = [
     Route("/sign-in", _form, methods=["GET"]),
     Route("/sign-in", _sign_in, methods=["POST"]),
     action("/sign-out", _sign_out, role="viewer"),
+    action("/tenant", _choose_tenant, role="viewer"),
     page("/", _home),
 ]

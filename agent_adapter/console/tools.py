@@ -55,13 +55,11 @@ async def tool_uses(
     declared = [spec.name for spec in console.settings.registry or () if spec.name > after]
 
     def op(tx: Transaction) -> tuple[list[queries.ToolUse], str | None]:
-        called = queries.tool_names(tx, after, limit + 1)
+        called = queries.tool_names(tx, tenant, after, limit + 1)
         names = sorted({*called, *declared})
         shown = names[:limit]
         more = shown[-1] if len(names) > limit else None
-        uses = [queries.tool_use(tx, name, tenant) for name in shown]
-        # The index of names has no tenant: a tool that only another tenant called must not show.
-        return [use for use in uses if use.calls or use.tool in declared], more
+        return [queries.tool_use(tx, name, tenant) for name in shown], more
 
     return await console.store.read(op)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pydantic_core import to_json
@@ -15,7 +17,7 @@ from agent_adapter.core.canonical import tagged
 from agent_adapter.core.errors import AgentAdapterError, StoreError, ToolError
 from agent_adapter.exec import large
 from agent_adapter.exec.in_flight import in_flight_of
-from agent_adapter.store import cache, doubt, ledger, pruning
+from agent_adapter.store import cache, doubt, ledger, pruning, queries
 from agent_adapter.store.approvals import Refusal
 from agent_adapter.store.base import Row, Store, Transaction
 from agent_adapter.store.chain_check import ChainCheck, beyond_chains
@@ -23,6 +25,8 @@ from agent_adapter.store.witness import CHANNEL, is_run
 
 Anchor = tuple[int, str]
 """The length of a chain and its newest link, in hexadecimal: to be kept outside the store."""
+
+_LOOKED_AT = 1_000
 
 CANNOT_SEE = (
     "a run that was deleted together with its chain head, and a chain that was cut back together "
@@ -94,7 +98,8 @@ async def verify(
         problems += [f"cached result {key} was changed" for key in await store.read(cache.broken)]
         problems += await asyncio.to_thread(_of_the_file, store)
     problems += [f"{name}: the run is gone" for name in wanted if name not in heads]
-    doubts = await store.read(lambda tx: len(doubt.in_doubt(tx)))
+    found = await store.read(doubt.in_doubt)
+    doubts = sum(run_id is None or row["run_id"] == run_id for row in found)
     return Report(
         ok=not problems,
         runs=sum(map(is_run, heads)),
@@ -138,6 +143,34 @@ async def entries(
     return [_entry(row) for row in (reversed(rows) if newest else rows)]
 
 
+async def of_tenant(store: Store, found: Sequence[Entry], tenant: str) -> list[Entry]:
+    """Those of the entries that belong to runs of the tenant."""
+    names = {entry.run_id for entry in found}
+    mine = await store.read(
+        lambda tx: {name for name in names if queries.run_line(tx, name, tenant) is not None}
+    )
+    return [entry for entry in found if entry.run_id in mine]
+
+
+async def newest(store: Store, tenant: str, limit: int) -> list[Entry]:
+    """The newest entries of a tenant's runs, in the order in which they were written."""
+    await store.flush()
+    found: list[Entry] = []
+    start: float | None = None
+    while len(found) < limit:
+        page = await store.read(partial(_page, start=start))
+        found += await of_tenant(store, [_entry(row) for row in page.rows], tenant)
+        start = page.next
+        if start is None:
+            break
+    return found[:limit][::-1]
+
+
+def _page(tx: Transaction, start: float | None) -> queries.Page:
+    where = {"kind !=": "changed"}
+    return queries.paged(tx, "ledger", where, by="at", limit=_LOOKED_AT, start=start)
+
+
 async def in_doubt(store: Store, tenant: str | None = None) -> list[Row]:
     """Every write that a person has to look at, oldest first."""
     in_flight = in_flight_of(store)
@@ -166,15 +199,23 @@ async def resolve(
     happened: bool,
     result: Any = None,
     reason: str | None = None,
+    tenant: str | None = None,
 ) -> Row:
     """Record a person's decision on a write with unknown outcome; `result` is the value to replay.
 
-    A write that did not happen may run again; one that did is replayed.
+    A write that did not happen may run again; one that did is replayed. With a `tenant` a call of
+    another one is unknown.
     """
     encoded = ("tagged", to_json(tagged(result))) if happened else None
     row = await store.write(
         lambda tx: doubt.resolve(
-            tx, call_key, reviewer=reviewer, happened=happened, result=encoded, reason=reason
+            tx,
+            call_key,
+            reviewer=reviewer,
+            happened=happened,
+            result=encoded,
+            reason=reason,
+            tenant=tenant,
         )
     )
     if isinstance(row, Refusal):

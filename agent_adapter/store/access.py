@@ -7,11 +7,13 @@ reversed by guessing.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_adapter.store import ledger
+from agent_adapter.store import ledger, people
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.people import ROLES
 from agent_adapter.store.refusal import Refusal
@@ -40,6 +42,7 @@ class Session:
     created_at: float
     expires_at: float
     token_id: str | None = None
+    tenant: str | None = None
 
 
 def new_secret(prefix: str = "aat") -> str:
@@ -48,11 +51,19 @@ def new_secret(prefix: str = "aat") -> str:
 
 
 def create_token(
-    tx: Transaction, name: str, role: str, secret: str, *, by: str = ""
+    tx: Transaction,
+    name: str,
+    role: str,
+    secret: str,
+    *,
+    tenants: Sequence[str] | None = None,
+    by: str = "",
 ) -> Row | Refusal:
     """Let the holder of `secret` sign in as `name` with `role`; the row, without the secret.
 
-    A name belongs to one token at a time: it is what decisions are attributed to.
+    It belongs to these `tenants` (`""`: records without one); `None` is that of whatever console it
+    is used in, as with tokens of 0.1. A name belongs to one token at a time: it is what decisions
+    are attributed to.
     """
     if not _NAME.fullmatch(name):
         return Refusal(
@@ -60,12 +71,16 @@ def create_token(
         )
     if role not in ROLES:
         return Refusal(reason=f"no role {role!r}; there are {', '.join(ROLES)}")
+    if tenants is not None and not tenants:
+        return Refusal(reason=f"the token of {name} would belong to no tenant: name one")
     if any(row["revoked_at"] is None for row in tx.select("tokens", {"name": name})):
         return Refusal(reason=f"{name} has a token; revoke it first, or choose another name")
     row: Row = {"id": f"tok_{secrets.token_hex(6)}", "name": name, "role": role}
     row |= {"hash": _hash(secret), "created_at": tx.now, "last_used_at": None, "revoked_at": None}
+    row["tenants"] = None if tenants is None else json.dumps(sorted(set(tenants)))
     tx.insert("tokens", row)
     facts = {"token": row["id"], "name": name, "role": role, "reviewer": by}
+    facts |= {} if tenants is None else {"tenants": sorted(set(tenants))}
     ledger.append(tx, UPKEEP, "token-created", None, facts)
     return row
 
@@ -87,6 +102,16 @@ def revoke_token(tx: Transaction, id_or_name: str, *, by: str = "") -> Row | Ref
     facts = {"token": row["id"], "name": row["name"], "reviewer": by}
     ledger.append(tx, UPKEEP, "token-revoked", None, facts)
     return row | {"revoked_at": tx.now}
+
+
+def roles_of(tx: Transaction, token: Row, *, default: str = "") -> dict[str, str]:
+    """The role of a token in each of its tenants; `default` is the tenant of one without any.
+
+    The role of a linked person limits it.
+    """
+    tenants = json.loads(token["tenants"]) if token["tenants"] is not None else [default]
+    own = {str(tenant): str(token["role"]) for tenant in tenants}
+    return people.allowed(tx, f"token:{token['name']}", own, at_most=True)
 
 
 def token_of(tx: Transaction, secret: str) -> Row | None:
@@ -112,12 +137,14 @@ def new_session(
     name: str,
     role: str,
     via: str,
+    tenant: str = "",
     token_id: str | None = None,
 ) -> Session:
     """Create a session: `secret` is in the browser's cookie, `csrf` in its forms."""
     for old in tx.select("sessions", {"expires_at <": tx.now}, limit=_SWEPT):
         tx.delete("sessions", {"id": old["id"]})
     row: Row = {"id": _hash(secret), "token_id": token_id, "name": name, "role": role, "via": via}
+    row |= {"tenant": tenant}
     row |= {"csrf": csrf, "created_at": tx.now, "expires_at": tx.now + IDLE_SECONDS}
     tx.insert("sessions", row)
     if token_id is not None:
@@ -132,7 +159,7 @@ def session_of(tx: Transaction, secret: str) -> Session | None:
         return None
     if row["token_id"] is not None:
         token = tx.get("tokens", row["token_id"])
-        if token is None or token["revoked_at"] is not None or token["role"] != row["role"]:
+        if token is None or token["revoked_at"] is not None:
             return None
     return Session(**row)
 
@@ -142,6 +169,11 @@ def touch_session(tx: Transaction, session: Session) -> None:
     until = min(tx.now + IDLE_SECONDS, session.created_at + ABSOLUTE_SECONDS)
     if until - session.expires_at >= _NOTED_EVERY:
         tx.update("sessions", {"id": session.id, "expires_at <": until}, {"expires_at": until})
+
+
+def move_session(tx: Transaction, session_id: str, tenant: str, role: str) -> None:
+    """Let a session look at another tenant, with the role that its person has there."""
+    tx.update("sessions", {"id": session_id}, {"tenant": tenant, "role": role})
 
 
 def end_session(tx: Transaction, session_id: str) -> None:

@@ -43,10 +43,11 @@ def resolve(
     happened: bool,
     result: tuple[str, bytes] | None = None,
     reason: str | None = None,
+    tenant: str | None = None,
 ) -> Row | Refusal:
     """Record whether a write in doubt happened (with this result) or did not."""
     row = tx.get("calls", call_key)
-    if row is None:
+    if row is None or (tenant is not None and (row["tenant"] or "") != tenant):
         return Refusal(reason=f"no call {call_key}")
     open_elsewhere = row["state"] == "open" and tx.is_live(row["owner_id"])
     if open_elsewhere or (row["state"] == "done" and row["ending"] not in _UNCLEAR):

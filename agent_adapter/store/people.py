@@ -27,7 +27,10 @@ _KEY = "key:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authority:
-    """What a linked log-in may do: the role in each tenant; `revoked` for none any more."""
+    """What a linked log-in may do: the role in each tenant, `none` where it was taken away.
+
+    Without any, the person is linked to be counted only. `revoked`: nothing any more.
+    """
 
     person: str
     roles: Mapping[str, str]
@@ -106,7 +109,7 @@ def authority(tx: Transaction, login: str) -> Authority | None:
     theirs = tx.select("memberships", {"person_id": row["person_id"]})
     return Authority(
         person=row["person_id"],
-        roles={each["tenant"]: each["role"] for each in theirs if each["role"] is not None},
+        roles={each["tenant"]: each["role"] for each in theirs},
         revoked=_is_revoked(tx, row),
     )
 
@@ -184,6 +187,23 @@ def revoke(tx: Transaction, which: str, *, by: str) -> Row | Refusal:
     facts = {"person": person["id"], "which": which, "reviewer": by}
     ledger.append(tx, UPKEEP, "person-revoked", None, facts)
     return person
+
+
+def allowed(
+    tx: Transaction, login: str, roles: Mapping[str, str], *, at_most: bool
+) -> dict[str, str]:
+    """The role of a log-in in each tenant, from the `roles` that it has of its own.
+
+    Those of a linked person take their place; with `at_most` none becomes more than its own.
+    """
+    known = authority(tx, login)
+    if known is None or not (known.roles or known.revoked):
+        return dict(roles)
+    given = {} if known.revoked else {t: r for t, r in known.roles.items() if r in ROLES}
+    if not at_most:
+        return given
+    both = roles.keys() & given.keys()
+    return {each: min(roles[each], given[each], key=ROLES.index) for each in roles if each in both}
 
 
 def find(tx: Transaction, who: str) -> Row | None:
@@ -281,9 +301,8 @@ def _add_login(
 
 def _give_role(tx: Transaction, person: Row, tenant: str, role: str, by: str) -> None:
     key = {"person_id": person["id"], "tenant": tenant}
-    if role == "none":
-        tx.delete("memberships", key)
-    elif not tx.insert("memberships", key | {"role": role, "at": tx.now}):
+    # `none` is kept: without any role a log-in would only be limited by its own.
+    if not tx.insert("memberships", key | {"role": role, "at": tx.now}):
         tx.update("memberships", key, {"role": role, "at": tx.now})
     facts = {"person": person["id"], "role": role, "reviewer": by}
     ledger.append(tx, chain_of_people(tenant), "role-given", None, facts)

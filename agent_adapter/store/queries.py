@@ -6,6 +6,7 @@ shows, not on how much there is.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from typing import Any
 
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.keys import run_key
 from agent_adapter.store.timekeeping import now
+from agent_adapter.store.witness import UPKEEP
 
 _SAMPLE = 200
 _LOOKED_AT = 2_000
@@ -116,7 +119,7 @@ def runs(
     """
     if tool is not None or ending is not None:
         return _runs_with(tx, tenant, limit, start, tool, ending, principal)
-    where: dict[str, Any] = {"tenant": tenant}
+    where: dict[str, Any] = {"tenant": tenant, "run_id !=": UPKEEP}
     if principal is not None:
         where["principal"] = principal
     page = paged(tx, "runs", where, by="started_at", limit=limit, start=start)
@@ -124,8 +127,8 @@ def runs(
 
 
 def run_line(tx: Transaction, run_id: str, tenant: str) -> RunLine | None:
-    """One run, unless it does not exist or belongs to another tenant."""
-    row = _of_tenant(tx.get("runs", run_id), tenant)
+    """One run, unless it does not exist or belongs to another tenant, or to the whole store."""
+    row = _of_tenant(tx.get("runs", run_id), tenant) if run_id != UPKEEP else None
     return None if row is None else _line(tx, row)
 
 
@@ -152,8 +155,13 @@ def call_report(tx: Transaction, call_key: str, tenant: str) -> CallReport | Non
     )
 
 
-def tool_names(tx: Transaction, after: str = "", limit: int = _MOST_TOOLS) -> list[str]:
-    """The tools that were ever called, in order: one look at the index for each."""
+def tool_names(
+    tx: Transaction, tenant: str, after: str = "", limit: int = _MOST_TOOLS
+) -> list[str]:
+    """The tools that a tenant has called, in order: looks at the index for each that anybody has.
+
+    The number of tools is small; that of calls does not matter.
+    """
     found: list[str] = []
     name = after
     while len(found) < limit:
@@ -161,7 +169,8 @@ def tool_names(tx: Transaction, after: str = "", limit: int = _MOST_TOOLS) -> li
         if not rows:
             break
         name = rows[0]["tool"]
-        found.append(name)
+        if tx.select("calls", {"tool": name, "tenant": tenant}, limit=1):
+            found.append(name)
     return found
 
 
@@ -190,23 +199,40 @@ def tool_use(tx: Transaction, tool: str, tenant: str) -> ToolUse:
     )
 
 
-def health(tx: Transaction) -> dict[str, Any]:
-    """What is under way in the store: processes, the hub that serves it, and what waits."""
+def health(tx: Transaction, tenant: str) -> dict[str, Any]:
+    """What is under way: processes and the hub of the store, and what waits of the tenant's."""
     processes = tx.select("owners", order_by="started_at", descending=True, limit=50)
     lease = tx.get("leases", "hub")
     stopped = tx.get("meta", "writes-stopped")
+    waiting = {"tenant": tenant, "state": "pending", "decide_by >=": tx.now}
     return {
         "now": tx.now,
         "processes": [{**row, "live": tx.is_live(row["id"])} for row in processes],
         "hub": lease["holder"] if lease is not None and hub_is_live(tx) else None,
-        "commands_queued": tx.count("commands", {"state": "queued"}),
-        "approvals_pending": tx.count("approvals", {"state": "pending", "decide_by >=": now(tx)}),
-        "turns": {
-            state: tx.count("turns", {"state": state}) for state in ("due", "running", "parked")
-        },
-        "open_calls": tx.count("calls", {"state": "open"}),
+        "commands_queued": _commands_queued(tx, tenant),
+        "approvals_pending": tx.count("approvals", waiting),
+        "turns": _turns(tx, tenant),
+        "open_calls": tx.count("calls", {"state": "open", "tenant": tenant}),
         "writes_stopped": None if stopped is None else stopped["value"] or "no reason given",
     }
+
+
+def _commands_queued(tx: Transaction, tenant: str) -> int:
+    queued = tx.select("commands", {"state": "queued"})
+    channels = (json.loads(row["payload"]).get("channel_id", "") for row in queued)
+    return sum(channel_row(tx, each, tenant) is not None for each in channels)
+
+
+def _turns(tx: Transaction, tenant: str) -> dict[str, int]:
+    """How many turns have not ended, by state; a turn belongs to its channel's tenant."""
+    found = dict.fromkeys(("due", "running", "parked"), 0)
+    known: dict[str, bool] = {}
+    for turn in tx.select("turns", {"state in": list(found)}):
+        channel_id = turn["channel_id"]
+        if channel_id not in known:
+            known[channel_id] = channel_row(tx, channel_id, tenant) is not None
+        found[turn["state"]] += known[channel_id]
+    return found
 
 
 def hub_is_live(tx: Transaction) -> bool:
@@ -281,9 +307,21 @@ def graph(tx: Transaction, graph_hash: str | None) -> str | None:
     return None if row is None else row["data"]
 
 
-def command(tx: Transaction, id: str) -> Row | None:
-    """A command that was given to the hub of this store."""
-    return tx.get("commands", id)
+def command(tx: Transaction, id: str, tenant: str) -> Row | None:
+    """A command to the hub of this store, unless its channel belongs to another tenant."""
+    row = tx.get("commands", id)
+    if row is None:
+        return None
+    channel_id = json.loads(row["payload"]).get("channel_id", "")
+    return None if channel_row(tx, channel_id, tenant) is None else row
+
+
+def stored_run(tx: Transaction, run: str, tenant: str) -> str | None:
+    """The key of a tenant's run, given that or its name; `None` for any other."""
+    for key in (run, run_key(tenant, run)):
+        if run_line(tx, key, tenant) is not None:
+            return key
+    return None
 
 
 def _runs_with(

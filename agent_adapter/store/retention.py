@@ -6,6 +6,7 @@ Policies and holds are rows of `meta`, vouched for in the chain of the store as 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
@@ -126,9 +127,23 @@ class Outlook:
     older: Mapping[str, int]
 
 
-def outlook(tx: Transaction) -> list[Outlook]:
-    """What would go at most, by tenant; read from indexes."""
-    return [_outlook(tx, tenant, policy) for tenant, policy in policies(tx).items()]
+def outlook(tx: Transaction, tenant: str | None = None) -> list[Outlook]:
+    """What would go at most, by tenant or of one; read from indexes."""
+    known = policies(tx)
+    wanted = known if tenant is None else known.keys() & {tenant}
+    return [_outlook(tx, name, known[name]) for name in wanted]
+
+
+def holds_of(tx: Transaction, tenant: str) -> list[Hold]:
+    """The holds of a tenant's records, and of the tenant itself."""
+    return [each for each in holds(tx) if _owner(tx, each) == tenant]
+
+
+def _owner(tx: Transaction, held: Hold) -> str:
+    if held.kind == "tenant":
+        return held.name
+    run = tx.get("runs", held.name) if held.kind == "run" else None
+    return held.tenant if run is None else run["tenant"] or ""
 
 
 def _outlook(tx: Transaction, tenant: str, policy: Retention) -> Outlook:
@@ -144,11 +159,20 @@ def _outlook(tx: Transaction, tenant: str, policy: Retention) -> Outlook:
         before = policy.before(kept, tx.now)
         ages[kept] = None if before is None else (tx.now - before) / _DAY
         where: dict[str, Any] = {f"{by} <": before}
-        # Audit records bear no tenant: those of all are counted.
-        where |= {} if table == "audit" else {"tenant": tenant}
-        where |= {"summary": None} if table == "channels" else {}
+        if table == "audit":
+            older[kept] = 0 if before is None else _old_audit(tx, where, tenant)
+            continue
+        where |= {"tenant": tenant} | ({"summary": None} if table == "channels" else {})
         older[kept] = 0 if before is None else tx.count(table, where)
     return Outlook(tenant=tenant, ages=ages, older=older)
+
+
+def _old_audit(tx: Transaction, where: Mapping[str, Any], tenant: str) -> int:
+    """How many audit records; they bear no tenant, only their channels do."""
+    old = Counter(row["channel_id"] for row in tx.select("audit", where))
+    rows = {each: tx.get("channels", each) for each in old if each is not None}
+    owners = {each: "" if row is None else row["tenant"] or "" for each, row in rows.items()}
+    return sum(count for each, count in old.items() if owners.get(each, "") == tenant)
 
 
 class Holds:

@@ -305,20 +305,21 @@ TASKS = Table(
 
 TOKENS = Table(
     "tokens",
-    _columns("id name role hash created_at:real last_used_at:real revoked_at:real"),
+    _columns("id name role hash created_at:real last_used_at:real revoked_at:real tenants"),
     key=("id",),
     indexes=(("hash",), ("name",)),
 )
-"""Who may sign in: `role` is `viewer`, `approver` or `admin`; of the token itself only a hash."""
+"""Who may sign in: `role` is `viewer`, `approver` or `admin`, `tenants` a JSON list; of the token
+itself only a hash."""
 
 SESSIONS = Table(
     "sessions",
-    _columns("id token_id name role via csrf created_at:real expires_at:real"),
+    _columns("id token_id name role via csrf created_at:real expires_at:real tenant"),
     key=("id",),
     indexes=(("token_id",), ("expires_at",)),
 )
 """People who are signed in; `id` is a hash of what their browser holds, `via` how they were known,
-and `token_id` is `None` for one whom a proxy named."""
+`token_id` is `None` for one whom a proxy named, and `tenant` is the one that they look at."""
 
 PEOPLE = Table("people", _columns("id name folded created_at:real revoked_at:real"), key=("id",))
 """People; `folded` is the name in the form in which names are compared."""

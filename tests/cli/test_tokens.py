@@ -162,3 +162,39 @@ def test_without_a_key_the_decision_is_refused(run: Run, payer: Payer) -> None:
     assert (ran.code, "sign" in ran.err) == (1, True)
     assert run("approvals", "show", record, "--json").json["state"] == "pending"
     assert run("approvals", "deny", record, "--key", "kim.key").code == 0
+
+
+def test_a_token_names_who_acts_and_for_which_tenant(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the environment; calls are made, and decided, in the tenant of the token."""
+    call = ("tools", "call", "shop.py", "refund", "order_id=A1", "amount=5", "--run", "r")
+    made = run("tokens", "create", "kim", "--role", "approver", "--tenant", "acme", "--json").json
+    assert made["tenants"] == ["acme"]
+    assert run(*call, "--tenant", "beta").code == 3
+    monkeypatch.setenv("AGENT_ADAPTER_TOKEN", made["token"])
+    assert run("approvals", "list", "--json").json == []
+    assert run(*call).code == 3
+    (record,) = run("approvals", "list", "--json").json
+    assert record["principal"] == "token:kim"
+    refused = run("approvals", "approve", record["id"], "--reviewer", "lee")
+    assert refused.code == 2 and "omit it" in refused.err
+    assert "by token:kim" in run("approvals", "deny", record["id"]).out
+    monkeypatch.delenv("AGENT_ADAPTER_TOKEN")
+    assert run("approvals", "show", record["id"]).code == 1
+    assert run("approvals", "show", record["id"], "--tenant", "acme").code == 0
+
+
+def test_a_token_has_its_role_at_the_command_line(
+    run: Run, held: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A viewer decides nothing; an unknown token is refused before anything is looked up."""
+    secret = run("tokens", "create", "vic", "--json").json["token"]
+    monkeypatch.setenv("AGENT_ADAPTER_TOKEN", secret)
+    assert run("approvals", "show", held).code == 0
+    for args in (("approve", held), ("deny", held), ("withdraw", held)):
+        ran = run("approvals", *args)
+        assert ran.code == 1 and "this needs the role approver" in ran.err
+    monkeypatch.setenv("AGENT_ADAPTER_TOKEN", "aat_wrong")
+    ran = run("approvals", "list")
+    assert ran.code == 1 and "unknown or revoked" in ran.err and "aat_wrong" not in ran.err

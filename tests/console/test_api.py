@@ -124,7 +124,10 @@ async def test_runs_calls_and_tools_are_told(shop: ShopConsole) -> None:
     assert bot.get("/runs/run_doubt/verification").json()["ok"] is True
     assert bot.get("/tools").json()["tools"][1]["errors"] == 1.0
     assert bot.get("/health").json()["health"]["approvals_pending"] == 0
-    assert bot.get("/me").json() == {"name": "bot", "role": "viewer", "reviewer": "token:bot"}
+    assert bot.get("/me").json() == {
+        **{"name": "bot", "role": "viewer", "reviewer": "token:bot"},
+        **{"tenant": "", "tenants": [""]},
+    }
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from agent_adapter.cli.exit_codes import OK, USAGE, CommandError
-from agent_adapter.cli.options import AsJson, reviewer_name, with_store
+from agent_adapter.cli.options import AsJson, open_and, reviewer_name
 
 _SHOP = "agent_adapter.cli.demo.shop:registry"
 
@@ -59,7 +59,7 @@ def _run(folder: Path, *, kept: bool, serve: bool, as_json: bool) -> int:
     from agent_adapter.cli.demo.scenario import Scenario
 
     url = f"sqlite:///{(folder / 'state.db').resolve()}"
-    code = with_store(url, lambda store: Scenario(store, as_json).run())
+    code = open_and(url, lambda store: Scenario(store, as_json).run())
     if code != OK or as_json:
         return code
     if serve:
@@ -78,6 +78,6 @@ def _serve(url: str) -> None:
     from agent_adapter.cli.tokens import make_token
 
     by = reviewer_name(None)
-    _, secret = with_store(url, lambda opened: make_token(opened, "you", "admin", by))
+    _, secret = open_and(url, lambda opened: make_token(opened, "you", "admin", by))
     print(f"\nSign in to the console with this token, shown only once:\n{secret}")
     serving.command(port=0, registry=_SHOP, store=url)

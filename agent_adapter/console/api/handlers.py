@@ -16,7 +16,13 @@ from agent_adapter.store.queries import RunLine
 async def me(asked: ApiRequest) -> responses.Me:
     """Show the holder of the token."""
     person = asked.person
-    return responses.Me(name=person.name, role=person.role, reviewer=person.reviewer)
+    return responses.Me(
+        name=person.name,
+        role=person.role,
+        reviewer=person.reviewer,
+        tenant=person.tenant,
+        tenants=list(person.tenants),
+    )
 
 
 async def list_approvals(

@@ -15,11 +15,17 @@ from agent_adapter.store.queries import RunLine, ToolUse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
-    """The holder of the token; `reviewer` is how decisions are attributed."""
+    """The holder of the token; `reviewer` is how decisions are attributed.
+
+    `tenant` is the one whose records this request sees; the header `agent-adapter-tenant` names
+    another of `tenants`.
+    """
 
     name: str
     role: str
     reviewer: str
+    tenant: str
+    tenants: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ def _route(operation: ApiOperation) -> Route:
             given["query"] = read_query(request, operation.query)
         if operation.body is not None:
             given["body"] = await _read_body(request, operation.body)
-        asked = ApiRequest(console=console, request=request, person=person)
+        asked = ApiRequest(console=console.of(person), request=request, person=person)
         answer = await operation.handler(asked, **given)
         data = to_json(_json_value(answer), inf_nan_mode="null", bytes_mode="base64")
         return Response(data, media_type="application/json")

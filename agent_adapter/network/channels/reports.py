@@ -62,10 +62,14 @@ class LogLine:
 
 
 def list_lines(
-    tx: Transaction, states: Sequence[str] | None = ONGOING, limit: int = 50
+    tx: Transaction,
+    states: Sequence[str] | None = ONGOING,
+    limit: int = 50,
+    tenant: str | None = None,
 ) -> list[ChannelLine]:
-    """Channels, the newest first; `states=None` is all of them."""
-    where = None if states is None else {"state in": list(states)}
+    """Channels, the newest first; `states=None` is all, `tenant=None` those of every tenant."""
+    where: dict[str, Any] = {} if states is None else {"state in": list(states)}
+    where |= {} if tenant is None else {"tenant": tenant}
     rows = tx.select("channels", where, order_by="created_at", descending=True, limit=limit)
     return [_line(tx, row) for row in rows]
 

@@ -14,6 +14,7 @@ REVISIONS: tuple[str, ...] = (
     "0009",
     "0010",
     "0011",
+    "0012",
 )
 """Known revisions; a file with another one is newer than this library."""
 
