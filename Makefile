@@ -69,6 +69,9 @@ soak: $(STAMP) ## Run a mixed load for 10 minutes (MINUTES=…), fail on growth
 agentdojo: $(STAMP) ## Replay AgentDojo's 97 user tasks through each framework
 	$(BIN)/python -m workloads.agentdojo
 
+corpora: $(STAMP) ## Put BFCL's functions and public MCP servers' tools through every target
+	$(BIN)/python -m workloads.corpora $(ARGS)
+
 docs: $(STAMP) ## Build the documentation into site/, warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -79,4 +82,4 @@ clean: ## Remove what was built, not what was written
 	rm -rf .venv .uv .nox .demo site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 
-.PHONY: help setup demo test test-all unit slow browser verified lint types format bench soak agentdojo docs nox clean
+.PHONY: help setup demo test test-all unit slow browser verified lint types format bench soak agentdojo corpora docs nox clean

@@ -14,6 +14,7 @@ from referencing.jsonschema import EMPTY_REGISTRY
 
 from agent_adapter.core.schema.keywords import subschemas
 from agent_adapter.core.schema.meta import problem_of
+from agent_adapter.core.schema.pattern_size import MOST
 from agent_adapter.core.schema.patterns import compiled
 
 MAX_STEPS = 200_000
@@ -70,14 +71,19 @@ def _spend(count: int = 1) -> None:
 
 
 def _compile_patterns(schema: Mapping[str, Any]) -> None:
+    found: dict[str, None] = {}
     waiting: list[Any] = [schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, Mapping):
-            for pattern in (node.get("pattern"), *node.get("patternProperties", ())):
-                if isinstance(pattern, str):
-                    compiled(pattern)
+            patterns = (node.get("pattern"), *node.get("patternProperties", ()))
+            found |= dict.fromkeys(each for each in patterns if isinstance(each, str))
             waiting += [part for _, part in subschemas(node)]
+    size = 0.0
+    for pattern in found:
+        size += compiled(pattern).size
+        if size > MOST:
+            raise ValueError("its patterns take too long to compile; use fewer or simpler ones")
 
 
 def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[ValidationError]:

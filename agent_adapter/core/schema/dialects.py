@@ -170,7 +170,8 @@ def _of_node(limits: Limits, node: Schema, root: Schema) -> Iterable[str]:
     if not limits.empty_enum_text and "" in node.get("enum", ()):
         yield "an enum holds an empty text"
     missing = [name for name in node.get("required", ()) if name not in node.get("properties", ())]
-    if missing and "properties" in node:
+    elsewhere = node.keys() & {"$ref", "allOf"}  # which may have the property
+    if missing and "properties" in node and not elsewhere:
         yield f"{', '.join(missing)} is required and not a property"
     reference = node.get("$ref")
     if isinstance(reference, str):

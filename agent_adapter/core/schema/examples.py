@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agent_adapter.core.schema.references import target_of
 
 _DEEPEST = 24
+
+_PYTHON: dict[str, type] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "null": type(None),
+}
 
 _TEXTS: dict[str, str] = {
     "date-time": "2020-01-02T03:04:05Z",
@@ -39,16 +47,34 @@ def _value(node: Any, root: Mapping[str, Any], depth: int) -> Any:
     if "$ref" in node and depth < _DEEPEST:
         beside = {key: value for key, value in node.items() if key != "$ref"}
         return _value({**target_of(node["$ref"], root), **beside}, root, depth + 1)
-    for keyword in ("default", "const"):
-        if keyword in node:
-            return node[keyword]
-    for keyword in ("examples", "enum"):
-        if node.get(keyword) and isinstance(node[keyword], list):
-            return node[keyword][0]
+    for value in _stated(node):
+        if _may_be(node, value):
+            return value
     members = [*node.get("anyOf", ()), *node.get("oneOf", ())]
     if members and node.get("type") != "object":
         return _value(members[0], root, depth + 1)
     return _of_type(node, members, root, depth)
+
+
+def _stated(node: Mapping[str, Any]) -> Iterator[Any]:
+    """The values that a schema names, which need not fit it: foreign defaults are often texts."""
+    for keyword in ("default", "const"):
+        if keyword in node:
+            yield node[keyword]
+    for keyword in ("examples", "enum"):
+        if isinstance(node.get(keyword), list):
+            yield from node[keyword]
+
+
+def _may_be(node: Mapping[str, Any], value: Any) -> bool:
+    """Whether `value` is of the node's type and among its choices."""
+    kind = node.get("type")
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind in ("integer", "number"):
+        fits = number and (kind == "number" or float(value).is_integer())
+    else:
+        fits = kind not in _PYTHON or isinstance(value, _PYTHON[kind])
+    return fits and ("enum" not in node or value in node["enum"])
 
 
 def _of_type(

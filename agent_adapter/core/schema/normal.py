@@ -7,6 +7,7 @@ cannot be merged. The root is an object whose `properties` are those of all its 
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import re
@@ -231,7 +232,10 @@ class _Normaliser:
             if keyword in node:
                 self._unite(node, keyword)
         _unite_conditions(node)
+        if "required" in node:
+            node.setdefault("properties", {})
         _known_names(node)
+        _show_required(node)
         return node
 
     def _unite(self, node: Schema, keyword: str) -> None:
@@ -307,10 +311,24 @@ def _known_names(node: Schema) -> None:
         if closed and "patternProperties" not in node:
             names = [name for name in names if name in properties]
         elif not node.keys() & {"$ref", "allOf"}:
-            node["properties"] = {**properties, **{n: {} for n in names if n not in properties}}
+            _show_required(node)
     node["required"] = names
     if not names:
         del node["required"]
+
+
+def _show_required(node: Schema) -> None:
+    """A property for each required name, with the rule that applies to names without one."""
+    rest = node.get("additionalProperties", node.get("unevaluatedProperties"))
+    rule = rest if isinstance(rest, dict) else {}
+    own = node.get("properties", {})
+    added = {
+        name: copy.deepcopy(rule)
+        for name in node.get("required", ())
+        if isinstance(name, str) and name not in own
+    }
+    if added:
+        node["properties"] = {**own, **added}
 
 
 def _unite_conditions(node: Schema) -> None:

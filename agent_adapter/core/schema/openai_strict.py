@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_adapter.core.schema.dialects import used_definitions
+from agent_adapter.core.schema.keywords import subschemas
 from agent_adapter.core.schema.mending import takes_null
 from agent_adapter.core.schema.references import refers_to_itself, target_of
 
@@ -30,6 +31,8 @@ _LOOKAROUNDS = ("(?=", "(?!", "(?<")
 _MOST_PROPERTIES = 5000
 _MOST_ENUM_VALUES = 1000
 _DEEPEST = 10
+_MOST_SCHEMAS = 10_000
+"""The most schemas after references with siblings are replaced, which may double at each step."""
 
 _WAY_OUT = "export the tool without strict, or change the parameter"
 
@@ -48,6 +51,8 @@ def openai_strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     root.setdefault("properties", {})
     for keyword in ("anyOf", "oneOf", "allOf", "enum", "not"):
         root.pop(keyword, None)  # the API refuses them at the top, the executor checks them
+    if _expanded(root, root, {}) > _MOST_SCHEMAS:
+        raise ValueError(f"strict would need more than {_MOST_SCHEMAS:,} schemas; {_WAY_OUT}")
     strict = _strict(root, root, "arguments")
     if "$defs" in root:
         definitions = root["$defs"].items()
@@ -55,6 +60,20 @@ def openai_strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     strict = used_definitions(strict)
     _check_limits(strict)
     return strict
+
+
+def _expanded(node: Any, root: Mapping[str, Any], sizes: dict[str, int]) -> int:
+    """How many schemas `node` becomes; each reference is counted once and kept in `sizes`."""
+    total = 1 + sum(
+        _expanded(part, root, sizes) for keyword, part in subschemas(node) if keyword != "$defs"
+    )
+    reference = node.get("$ref") if isinstance(node, Mapping) else None
+    if not isinstance(reference, str):
+        return total
+    if reference not in sizes:
+        sizes[reference] = 1  # while it is counted: a reference to itself is kept
+        sizes[reference] = _expanded(target_of(reference, root), root, sizes)
+    return total + sizes[reference]
 
 
 def _strict(node: Any, root: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -1,35 +1,60 @@
-"""Foreign regular expressions, matched in linear time: a pattern cannot hold up the event loop.
+r"""Foreign regular expressions, matched in linear time: a pattern cannot hold up the event loop.
 
 The engine is pydantic-core's (Rust's `regex`), which never backtracks. Syntax that it lacks is
-rewritten or refused: look-aheads at the start become separate patterns.
+rewritten or refused: look-aheads at the start become separate patterns. It unrolls counted
+repetitions, so what is too large is refused before it is compiled, and `^[\w-]{1,255}$` is
+compiled as `^[\w-]*$` with the lengths of the text.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
+from agent_adapter.core.schema.pattern_size import MOST, size_of
+
 _LONGEST = 10_000
 _BRACED = re.compile(r"\\[pPxu]\{[^}]*\}")
 _NEEDLESS = frozenset("/\"'`@%,:;=<>!_ ")
 _QUANTIFIER = re.compile(r"\{\d+(,\d*)?\}")
+# One character of a text: an escape, a class, or itself.
+_CHARACTER = (
+    r"(?:\\[pP]\{[^}]*\}|\\[wWdDsS]|\\[^a-zA-Z0-9]|\[(?:\\.|[^\]\\])*\]|[^\\\[\](){}|*+?^$])"
+)
+_COUNTED = re.compile(
+    rf"\^({_CHARACTER}*)({_CHARACTER})\{{(\d{{1,9}})(?:(,)(\d{{0,9}}))?\}}({_CHARACTER}*)\$"
+)
+
+Lengths = tuple[int, float]
+"""The least and the most characters of a text."""
 
 
 class Pattern:
     """A compiled pattern: `found` parts must occur in a text and `barred` parts must not."""
 
-    __slots__ = ("_barred", "_found")
+    __slots__ = ("_barred", "_found", "_least", "_most", "size")
 
-    def __init__(self, found: list[SchemaValidator], barred: list[SchemaValidator]) -> None:
+    def __init__(
+        self,
+        found: list[SchemaValidator],
+        barred: list[SchemaValidator],
+        lengths: Lengths,
+        size: float,
+    ) -> None:
         self._found = [each.isinstance_python for each in found]
         self._barred = [each.isinstance_python for each in barred]
+        self._least, self._most = lengths
+        self.size = size
 
     def matches(self, text: str) -> bool:
         """Whether the pattern occurs in `text`, as JSON Schema's `pattern` asks."""
-        return all(found(text) for found in self._found) and not any(
-            barred(text) for barred in self._barred
+        return (
+            self._least <= len(text) <= self._most
+            and all(found(text) for found in self._found)
+            and not any(barred(text) for barred in self._barred)
         )
 
 
@@ -37,16 +62,36 @@ class Pattern:
 def compiled(pattern: str) -> Pattern:
     """`pattern`, an ECMA-262 expression, compiled.
 
-    Raises `ValueError` for a look-around that is not at its start, a back-reference, and anything
-    else that cannot be matched in linear time.
+    Raises `ValueError` for a look-around that is not at its start, a back-reference, anything else
+    that cannot be matched in linear time, and what would take too long to compile.
     """
     if len(pattern) > _LONGEST:
         raise ValueError(f"the pattern has {len(pattern)} characters; {_LONGEST} are the most")
     required, barred, rest = _leading(pattern)
     begins = "^" if required or barred else ""
+    rest, lengths = _uncounted(begins + rest)
+    size = sum(map(size_of, (*required, *barred, rest)))
+    if size > MOST:
+        raise ValueError(
+            f"the pattern {pattern[:80]!r} takes too long to compile; repeat less, or classes with "
+            "fewer characters, such as [a-z0-9_] for \\w"
+        )
     found = [_engine(f"^(?:{part})", pattern) for part in required]
-    found.append(_engine(begins + rest, pattern))
-    return Pattern(found, [_engine(f"^(?:{part})", pattern) for part in barred])
+    found.append(_engine(rest, pattern))
+    return Pattern(found, [_engine(f"^(?:{part})", pattern) for part in barred], lengths, size)
+
+
+def _uncounted(pattern: str) -> tuple[str, Lengths]:
+    """A whole text's pattern of single characters without its one counted repetition."""
+    counted = _COUNTED.fullmatch(pattern)
+    if counted is None:
+        return pattern, (0, math.inf)
+    before, repeated, least, comma, most, after = counted.groups()
+    others = sum(1 for _ in re.finditer(_CHARACTER, before + after))
+    highest = int(most) if most else math.inf if comma else int(least)
+    if highest < int(least):
+        return pattern, (0, math.inf)  # the engine says why
+    return f"^{before}{repeated}*{after}$", (others + int(least), others + highest)
 
 
 def _engine(part: str, whole: str) -> SchemaValidator:

@@ -10,6 +10,9 @@ from agent_adapter.core.schema.dialects import Dialect, Limits, Schema, renamed
 from agent_adapter.core.schema.keywords import mapped
 from agent_adapter.core.schema.references import refers_to_itself, target_of
 
+_MOST_DISSOLVED = 200
+"""The most references that are replaced by their targets: each may hold more references."""
+
 _AT_THE_TOP = ("anyOf", "oneOf", "allOf", "enum", "const", "not", "if", "then", "else")
 
 
@@ -57,21 +60,26 @@ def _without_empty_choices(schema: Schema, limits: Limits) -> Schema:
 def _gemini(schema: Schema, limits: Limits) -> Schema:
     """Constants as enums, plain references, defaults in descriptions, known keywords only."""
     known = limits.keywords or frozenset()
+    left = _MOST_DISSOLVED
 
     def change(node: Any) -> Any:
+        nonlocal left
         if not isinstance(node, dict):
             return node
-        node = _dissolved(node, schema)
+        if isinstance(node.get("$ref"), str) and len(node) > 1:
+            left -= 1
+            node = _dissolved(node, schema) if left > 0 else {"$ref": node["$ref"]}
         if "$ref" in node:
             return {"$ref": node["$ref"]}
+        node = _with_properties(node, schema)
         result = {key: value for key, value in mapped(node, change).items() if key in known}
         if "const" in node:
             result["enum"] = [node["const"]]
         if node.get("default") is not None:
             _say(result, f"Default: {json.dumps(node['default'], ensure_ascii=False)}.")
-        if "properties" not in result:
-            result.pop("required", None)  # the API takes names of `properties` only
-        return result
+        names = [name for name in node.get("required", ()) if name in result.get("properties", ())]
+        result.pop("required", None)
+        return {**result, "required": names} if names else result  # the API takes no other names
 
     result: Schema = change(schema)
     return result
@@ -85,7 +93,28 @@ def _dissolved(node: Schema, root: Mapping[str, Any]) -> Schema:
         return node
     if refers_to_itself(reference, root):
         return {key: value for key, value in node.items() if key.startswith("$")}
-    return _dissolved({**target_of(reference, root), **siblings}, root)
+    target = target_of(reference, root)
+    if "properties" in target and "properties" in siblings:
+        siblings["properties"] = {**target["properties"], **siblings["properties"]}
+    return _dissolved({**target, **siblings}, root)
+
+
+def _with_properties(node: Schema, root: Mapping[str, Any]) -> Schema:
+    """`node` with the properties of its `allOf`, a keyword that the API does not read."""
+    for part in node.get("allOf", ()):
+        whole = part
+        while isinstance(whole.get("$ref"), str) and not refers_to_itself(whole["$ref"], root):
+            whole = {**target_of(whole["$ref"], root), **_beside(whole)}
+        whole = _with_properties(whole, root)
+        if "properties" in whole:
+            required = [*node.get("required", ()), *whole.get("required", ())]
+            properties = {**whole["properties"], **node.get("properties", {})}
+            node = {**node, "properties": properties, "required": list(dict.fromkeys(required))}
+    return node
+
+
+def _beside(node: Schema) -> Schema:
+    return {key: value for key, value in node.items() if key != "$ref"}
 
 
 def _say(node: Schema, sentence: str) -> None:
@@ -126,7 +155,7 @@ gemini = Dialect(
             }
         ),
     ),
-    rewrites=(_plain_object, _gemini, _with_items, _without_empty_choices, renamed),
+    rewrites=(_plain_object, renamed, _gemini, _with_items, _without_empty_choices),
 )  # fmt: skip
 
 DIALECTS: dict[str, Dialect] = {each.name: each for each in (openai, anthropic, gemini)}

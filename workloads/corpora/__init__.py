@@ -1,0 +1,1 @@
+"""Public tools, as they are: BFCL's functions and the tools of public MCP servers."""
