@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
+from agent_adapter.core.schema.providers import DIALECTS
 from workloads.corpora import bfcl, calls, checks
 from workloads.corpora.shapes import SHAPES, shapes
 from workloads.corpora.sources import ForeignTool
@@ -80,7 +81,7 @@ def test_judge_finds_what_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 class Forgetful:
     """A dialect that keeps one property."""
 
-    limits = checks.DIALECTS["openai"].limits
+    limits = DIALECTS["openai"].limits
 
     def tool(self, text: str, schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """All but one."""

@@ -170,7 +170,7 @@ def _below(node: Any, root: Mapping[str, Any], path: Path, seen: Path) -> Iterat
     if isinstance(properties, Mapping) and node.get("type") not in _SCALARS:
         other = aliases(properties)
         for name, part in properties.items():
-            inner = (*path, other.get(name, name))
+            inner = (*path, str(other.get(name, name)))
             yield inner
             yield from _below(part, root, inner, seen)
     for keyword in _BRANCHES:

@@ -54,3 +54,12 @@ def mapped(node: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, A
         else:
             result[keyword] = value
     return result
+
+
+def size_of(node: Any, most: int) -> int:
+    """How many schemas `node` holds, itself among them, counted to little more than `most`."""
+    count, waiting = 0, [node]
+    while waiting and count <= most:
+        count += 1
+        waiting += [part for _, part in subschemas(waiting.pop())]
+    return count

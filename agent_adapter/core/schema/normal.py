@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from pydantic_core import from_json, to_json
 
-from agent_adapter.core.schema.keywords import ANNOTATIONS, IN_PLACE, subschemas
+from agent_adapter.core.schema.keywords import ANNOTATIONS, IN_PLACE, size_of, subschemas
 from agent_adapter.core.schema.merging import merged, united
 from agent_adapter.core.schema.older_drafts import is_older, modern
 from agent_adapter.core.schema.one_type import one_type
@@ -160,7 +160,7 @@ class _Normaliser:
             if reference == "#" or name in self._under_way:
                 return node
             target = self._definition(name)
-            self._spend(0, 1 + len(target.get("properties", ())))
+            self._spend(0, size_of(target, MAX_NODES))  # it is written out here once more
             node = merged({key: value for key, value in node.items() if key != "$ref"}, target)
         return node
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from jsonschema import Draft202012Validator
 from agent_adapter.core.errors import ToolArgsInvalid, ToolDefinitionError
 from agent_adapter.core.schema.meta import problem_of
 from agent_adapter.core.schema.normal import MAX_DEPTH, normal
+from agent_adapter.core.schema.openai_strict import openai_strict
+from agent_adapter.core.schema.providers import DIALECTS
 from agent_adapter.core.tool import ToolSpec
 
 Schema = dict[str, Any]
@@ -323,3 +326,50 @@ def test_a_schema_is_valid_exactly_if_the_meta_schema_says_so(node: Any) -> None
     """The quick check of a schema agrees with the slow one."""
     slow = not list(Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(node))
     assert (problem_of(node) is None) is slow
+
+
+def doubling(part: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+    """Definitions of which each has the next one twice."""
+    places = range(30)
+    definitions = {
+        f"d{n}": {"properties": {"a": part(f"#/$defs/d{n + 1}"), "b": part(f"#/$defs/d{n + 1}")}}
+        for n in places
+    }
+    return {
+        "type": "object",
+        "properties": {"x": part("#/$defs/d0")},
+        "$defs": {**definitions, "d30": {"type": "string"}},
+    }
+
+
+def test_intersections_that_double_are_refused() -> None:
+    """Merged, they would be written out two to the thirtieth times."""
+    with pytest.raises(ValueError, match="more than 10,000 schemas"):
+        normal(doubling(lambda name: {"allOf": [{"$ref": name}, {"not": {"type": "null"}}]}))
+
+
+def test_references_that_double_stay_references() -> None:
+    """No dialect writes them out."""
+    schema = normal(doubling(lambda name: {"$ref": name, "description": "A text."}))
+    for dialect in DIALECTS.values():
+        assert len(json.dumps(dialect(schema))) < 50_000
+    with pytest.raises(ValueError, match="strict would need more than 10,000 schemas"):
+        openai_strict(schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ({"required": ["a"]}, {"a": {}}),
+        (
+            {"required": ["a"], "additionalProperties": {"type": "integer"}},
+            {"a": {"type": "integer"}},
+        ),
+        ({"required": ["a"], "allOf": [{"type": "object"}, {"not": {"type": "null"}}]}, {"a": {}}),
+    ],
+)
+def test_required_name_without_a_property_is_shown(
+    schema: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    """S7: a model that does not see it cannot send it; the rule for other names applies to it."""
+    assert normal(schema)["properties"] == shown

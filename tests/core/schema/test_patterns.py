@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent_adapter.core.errors import ToolArgsInvalid, ToolDefinitionError
+from agent_adapter.core.schema.bounded import checker
 from agent_adapter.core.schema.patterns import compiled
 from agent_adapter.core.tool import ToolSpec
 
@@ -97,3 +98,54 @@ async def test_s12_large_arguments_are_checked_off_the_event_loop() -> None:
     began = time.thread_time()
     assert await spec.validated({"p": items}) == {"p": items}
     assert time.thread_time() - began < 0.1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fitting", "unfitting"),
+    [
+        (r"^\w{1,255}$", ["a", "é" * 255], ["", "a" * 256, "a b"]),
+        (r"^[A-Za-z][\w-]{0,127}$", ["a", "a-1", "a" * 128], ["", "1", "a" * 129]),
+        (r"^\p{L}{3}$", ["abc"], ["ab", "abcd", "ab1"]),
+        (r"^v\d{2,}\.x$", ["v12.x", "v12345.x"], ["v1.x", "v12x"]),
+        (r"^(?!x)[a-z]{2,3}$", ["ab", "abc"], ["xa", "a", "abcd"]),
+        ("^a{0}$", [""], ["a"]),
+    ],
+)
+def test_s12_counted_characters_are_counted_by_the_length(
+    pattern: str, fitting: list[str], unfitting: list[str]
+) -> None:
+    """S12: the engine would write a class of thousands of ranges out once for each repetition."""
+    found = compiled(pattern)
+    assert [text for text in fitting if not found.matches(text)] == []
+    assert [text for text in unfitting if found.matches(text)] == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\w{1000}{1000}", r"(\p{L}|\d){1,300}", r"\W" * 1000, "(a{1,900}){1,900}", ".{20000}",
+        r"(?i)[\p{L}\p{N}]{500}x", r"([\w.]{1,99}@){9}", "((((x{99}){99}){99}){99}){99}",
+        r"(?:\P{Lu}|[^a]{9}){999}", "(?i)[a-z]{60000}", r"\S{1,9999}\s",
+    ],
+)  # fmt: skip
+def test_s12_pattern_that_takes_long_to_compile_is_refused_before(pattern: str) -> None:
+    """S12: the engine itself gives up after more than 100 ms."""
+    began = time.thread_time()
+    with pytest.raises(ValueError, match="takes too long to compile"):
+        compiled(pattern)
+    assert time.thread_time() - began < 0.02
+
+
+@pytest.mark.parametrize("part", [r"\w{129}", r"\W{129}", r"\P{L}{119}", r"\D{499}", ".{6400}"])
+def test_s12_largest_patterns_compile_in_time(part: str) -> None:
+    """S12: an import stands in the event loop meanwhile."""
+    began = time.thread_time()
+    compiled(f"(?:{part}q)?")
+    assert time.thread_time() - began < 0.1
+
+
+def test_s12_patterns_of_one_schema_are_bounded_together() -> None:
+    """S12: many patterns take as long as one that is large."""
+    parts = {f"p{n}": {"type": "string", "pattern": rf"x{n}\w{{60}}y"} for n in range(3)}
+    with pytest.raises(ValueError, match="patterns take too long to compile"):
+        checker({"type": "object", "properties": parts})

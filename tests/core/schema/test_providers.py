@@ -127,3 +127,16 @@ def test_gemini_default_is_told_in_words() -> None:
     """U1: `default` is not among the keywords that Gemini reads."""
     few = gemini(NEUTRAL)["properties"]["few"]
     assert few == {"type": "integer", "description": "Default: 5."}
+
+
+def test_gemini_renamed_reference_stands_alone() -> None:
+    """A description with the tool's own name would stand beside the reference."""
+    schema = {"type": "object", "properties": {"año": {"$ref": "#"}}}
+    assert list(gemini(schema)["properties"].values()) == [{"$ref": "#"}]
+
+
+def test_gemini_shows_the_properties_of_an_intersection() -> None:
+    """`allOf` is not among the keywords that Gemini reads."""
+    parts = [{"pattern": "a", "properties": {"b": {}}, "required": ["b"]}, {"pattern": "b"}]
+    schema = {"type": "object", "properties": {"a": {"allOf": parts}}}
+    assert gemini(schema)["properties"]["a"] == {"properties": {"b": {}}, "required": ["b"]}
