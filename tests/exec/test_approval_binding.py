@@ -59,7 +59,7 @@ async def test_a_call_is_asked_about_once(memory: Any) -> None:
 
 
 async def test_a10_denied_does_not_run(memory: Any) -> None:
-    """The reviewer and the reason are in the text."""
+    """A10: The reviewer and the reason are in the text."""
     till = Till(confirm=True)
     with pytest.raises(ApprovalDenied, match="denied by ann: not today"):
         await Executor(store=memory, approval=FakeApproval(NO)).run_spec(till.spec, ARGS)
@@ -81,7 +81,7 @@ async def test_a_port_that_gives_no_decision_denies(memory: Any, answer: Any) ->
 
 
 async def test_a17_a_port_that_raises_denies(memory: Any) -> None:
-    """A crash is not a yes."""
+    """A17: A crash is not a yes."""
     till = Till(confirm=True)
     with pytest.raises(ApprovalDenied, match=r"port failed \(AssertionError\)"):
         await Executor(store=memory, approval=FakeApproval()).run_spec(till.spec, ARGS)
@@ -180,7 +180,7 @@ async def test_a_stamped_decision_counts_for_its_call(memory: Any) -> None:
 
 
 async def test_a4_a_stamped_decision_counts_once(memory: Any) -> None:
-    """The second use asks again."""
+    """A4: The second use asks again."""
     till, executor = Till(confirm=True), Executor(store=memory)
     decision = await stamped_yes(executor, till, call_id="c")
     await executor.run_spec(till.spec, ARGS, in_run(call_id="c", approval=decision))
@@ -213,7 +213,7 @@ async def test_a_stamped_decision_counts_for_no_other_call(
 
 
 async def test_a12_a_changed_tool_needs_a_new_answer(memory: Any) -> None:
-    """Version, schema and policy belong to what was approved."""
+    """A12: Version, schema and policy belong to what was approved."""
     till, executor = Till(confirm=True), Executor(store=memory)
     decision = await stamped_yes(executor, till, call_id="c")
     changed = till.spec.replace(version="2")
@@ -235,7 +235,7 @@ async def test_a_foreign_object_is_ignored(memory: Any, thing: Any) -> None:
 
 
 async def test_a1_a_handmade_decision_does_not_count(memory: Any) -> None:
-    """Only an integration's `bind_context` can put one there."""
+    """A1: Only an integration's `bind_context` can put one there."""
     till = Till(confirm=True)
     with pytest.raises(ApprovalDenied):
         await Executor(store=memory).run_spec(till.spec, ARGS, in_run(approval=YES))
@@ -322,7 +322,7 @@ async def test_concurrent_requests_of_one_binding_share_a_question(memory: Any) 
 
 
 async def test_a4_a_shared_yes_lets_one_call_run(memory: Any) -> None:
-    """The others ask for themselves: one yes, one run."""
+    """A4: The others ask for themselves: one yes, one run."""
     till, port = Till(confirm=True), Waiting(YES, NO)
     executor = Executor(store=memory, approval=port)
     both = [
@@ -373,7 +373,7 @@ async def test_edits_are_what_runs(memory: Any) -> None:
 
 
 async def test_a13_edits_are_validated(memory: Any) -> None:
-    """What the schema refuses does not run."""
+    """A13: What the schema refuses does not run."""
     till = Till(confirm=True)
     with pytest.raises(ToolArgsInvalid, match="amount"):
         await Executor(store=memory, approval=edited(amount="2")).run_spec(till.spec, ARGS)
@@ -381,7 +381,7 @@ async def test_a13_edits_are_validated(memory: Any) -> None:
 
 
 async def test_a13_edits_are_guarded(memory: Any) -> None:
-    """A guard that let the call pass may stop its edited form."""
+    """A13: A guard that let the call pass may stop its edited form."""
 
     class Cap:
         def before(self, call: Any) -> None:
@@ -658,7 +658,7 @@ def _text_tool() -> ToolSpec:
 
 
 async def test_a20_long_values_are_shown_whole(memory: Any) -> None:
-    """To the last character."""
+    """A20: To the last character."""
     text = "a" * 100_000 + "; rm -rf /"
     request = await shown(memory, _text_tool(), {"text": text})
     assert request.arguments == {"text": text} and text in request.shown
@@ -692,7 +692,7 @@ HIDDEN = {
 
 @pytest.mark.parametrize("char", HIDDEN.values(), ids=HIDDEN.keys())
 async def test_a19_invisible_characters_are_visible(memory: Any, char: str) -> None:
-    """None of them stands in what a person reads."""
+    """A19: None of them stands in what a person reads."""
     request = await shown(memory, _text_tool(), {"text": f"pay{char}me"})
     assert char not in request.shown and f"{ord(char):04x}" in request.shown.lower()
     assert request.arguments["text"] == f"pay{char}me"
@@ -711,7 +711,7 @@ def test_an_escape_cannot_be_faked() -> None:
 
 
 async def test_a19_defaults_are_shown(memory: Any) -> None:
-    """The person sees what runs, not only what the model wrote."""
+    """A19: The person sees what runs, not only what the model wrote."""
 
     async def wipe(path: str = "/") -> None:
         """Wipes."""
@@ -721,7 +721,7 @@ async def test_a19_defaults_are_shown(memory: Any) -> None:
 
 
 async def test_a19_what_hooks_made_of_it_is_shown(memory: Any) -> None:
-    """And nothing runs but that."""
+    """A19: And nothing runs but that."""
 
     class Rewrite:
         def before(self, call: Any) -> Any:
@@ -751,7 +751,7 @@ async def test_a_reviewer_gets_a_copy(memory: Any) -> None:
 
 
 async def test_a3_arguments_changed_while_the_person_thinks_do_not_run(memory: Any) -> None:
-    """Neither at the top nor deep down, nor for a foreign tool."""
+    """A3: Neither at the top nor deep down, nor for a foreign tool."""
     ran: list[Any] = []
 
     async def buy(items: list[Any]) -> None:
@@ -810,7 +810,7 @@ async def test_the_request_names_principal_run_and_taint(memory: Any) -> None:
 
 
 async def test_a9_an_earlier_failure_is_no_approval(memory: Any) -> None:
-    """A second try of an approved call asks again."""
+    """A9: A second try of an approved call asks again."""
     till, port = Till(ValueError(), confirm=True), FakeApproval(YES)
     executor = Executor(store=memory, approval=port)
     with pytest.raises(ToolFailed):

@@ -135,7 +135,7 @@ async def test_the_record_shows_the_call(store: Any) -> None:
     ],
 )
 async def test_a2_a_record_is_for_no_other_call(store: Any, known: Any, args: Any) -> None:
-    """Another principal, tenant, run or argument has a record of its own."""
+    """A2: Another principal, tenant, run or argument has a record of its own."""
     desk = Desk(store)
     id = await desk.approved()
     assert await desk.held(**({"args": args} | known)) != id
@@ -143,7 +143,7 @@ async def test_a2_a_record_is_for_no_other_call(store: Any, known: Any, args: An
 
 
 async def test_a12_a_tool_that_changed_needs_a_new_answer(store: Any) -> None:
-    """The old record is not taken by the new version."""
+    """A12: The old record is not taken by the new version."""
     desk = Desk(store)
     id = await desk.approved()
     desk.till.spec = desk.till.spec.replace(version="2")
@@ -151,7 +151,7 @@ async def test_a12_a_tool_that_changed_needs_a_new_answer(store: Any) -> None:
 
 
 async def test_a12_resume_refuses_a_tool_that_changed(store: Any) -> None:
-    """The person approved another tool."""
+    """A12: The person approved another tool."""
     desk = Desk(store)
     id = await desk.approved()
     registry = ToolRegistry()
@@ -163,7 +163,7 @@ async def test_a12_resume_refuses_a_tool_that_changed(store: Any) -> None:
 
 
 async def test_a14_a_handmade_record_id_opens_nothing(store: Any) -> None:
-    """Even where `bind_context` put the decision there: the record must be this call's."""
+    """A14: Even where `bind_context` put the decision there: the record must be this call's."""
     desk = Desk(store)
     id = await desk.approved()
     forged = ApprovalDecision.approve(reviewer="me", record_id=id)
@@ -176,7 +176,7 @@ async def test_a14_a_handmade_record_id_opens_nothing(store: Any) -> None:
 
 
 async def test_a15_a_foreign_tenants_record_is_not_found(store: Any) -> None:
-    """Neither to look at, nor to decide, nor to resume."""
+    """A15: Neither to look at, nor to decide, nor to resume."""
     desk = Desk(store)
     id = await desk.held()
     theirs = Inbox(store, tenant="theirs")
@@ -292,7 +292,7 @@ async def test_a_decided_record_stays_decided(store: Any) -> None:
 
 
 async def test_a18_a_run_may_hold_twenty(store: Any) -> None:
-    """The next question is denied, with the reason."""
+    """A18: The next question is denied, with the reason."""
     desk = Desk(store)
     for number in range(20):
         await desk.held(args={"order": f"A{number}", "amount": 1})
@@ -302,7 +302,7 @@ async def test_a18_a_run_may_hold_twenty(store: Any) -> None:
 
 
 async def test_a18_a_principal_may_hold_two_hundred(memory: Any) -> None:
-    """Over all runs."""
+    """A18: Over all runs."""
     desk = Desk(memory)
     for number in range(200):
         await desk.held(f"run_{number}", principal="bob")
@@ -337,7 +337,7 @@ async def test_an_edited_record_runs_as_edited(store: Any) -> None:
 
 
 async def test_a13_an_edited_record_is_validated(store: Any) -> None:
-    """What the schema refuses is refused before the decision is written."""
+    """A13: What the schema refuses is refused before the decision is written."""
     desk = Desk(store)
     with pytest.raises(ToolArgsInvalid, match="amount"):
         await desk.approved(amount="2")
@@ -380,7 +380,7 @@ async def test_resume_runs_an_approved_call(store: Any) -> None:
 
 
 async def test_a11_resume_twice_runs_once(store: Any) -> None:
-    """The second gets the recorded outcome; so does the call itself at a later attempt."""
+    """A11: The second gets the recorded outcome; so does the call itself at a later attempt."""
     desk = Desk(store)
     id = await desk.approved()
     assert await desk.executor.resume(id) == "charged"
@@ -390,7 +390,7 @@ async def test_a11_resume_twice_runs_once(store: Any) -> None:
 
 
 async def test_a11_two_resumes_at_once_run_once(store: Any) -> None:
-    """Whoever comes second gets the outcome or is told to wait."""
+    """A11: Whoever comes second gets the outcome or is told to wait."""
     desk = Desk(store, lambda: asyncio.sleep(0.01, "charged"))
     id = await desk.approved()
     found = await asyncio.gather(
@@ -400,7 +400,7 @@ async def test_a11_two_resumes_at_once_run_once(store: Any) -> None:
 
 
 async def test_a4_resume_and_call_at_once_run_once(store: Any) -> None:
-    """One record, one run."""
+    """A4: One record, one run."""
     desk = Desk(store, lambda: asyncio.sleep(0.01, "charged"))
     id = await desk.approved()
     found = await asyncio.gather(desk.executor.resume(id), desk.charge(), return_exceptions=True)
@@ -464,7 +464,7 @@ async def test_resume_inside_a_tool_runs_the_call_as_it_was_bound(store: Any) ->
 
 
 async def test_a16_a_tool_cannot_approve_its_own_call(store: Any) -> None:
-    """What a tool puts into its context opens nothing."""
+    """A16: What a tool puts into its context opens nothing."""
     desk = Desk(store)
     inner: list[Any] = []
 
@@ -482,7 +482,7 @@ async def test_a16_a_tool_cannot_approve_its_own_call(store: Any) -> None:
 
 
 async def test_a27_an_approval_taken_by_a_call_that_never_ran_is_spent(memory: Any) -> None:
-    """A crash between taking and running leaves a doubt, never a second run."""
+    """A27: A crash between taking and running leaves a doubt, never a second run."""
     desk = Desk(memory, lambda: asyncio.Event().wait())
     id = await desk.approved()
     task = asyncio.create_task(desk.charge())
@@ -502,7 +502,7 @@ async def test_a27_an_approval_taken_by_a_call_that_never_ran_is_spent(memory: A
 async def test_a34_a_held_secret_is_nowhere_and_the_same_call_finds_its_record(
     store: Any,
 ) -> None:
-    """Another secret is another call; resuming needs the call again."""
+    """A34: Another secret is another call; resuming needs the call again."""
     ran: list[str] = []
 
     async def pay(pin: Annotated[str, Secret()]) -> None:

@@ -61,13 +61,13 @@ async def test_a_callback_approves(memory: Any, reviewer: Any) -> None:
 
 @pytest.mark.parametrize("answer", [False, None, 1, "yes", "approved", {"approved": True}, NO, []])
 async def test_a17_anything_else_from_a_callback_denies(memory: Any, answer: Any) -> None:
-    """Only `True` and an approving decision are a yes."""
+    """A17: Only `True` and an approving decision are a yes."""
     with pytest.raises(ApprovalDenied):
         await charged(CallbackApproval(lambda r: answer), memory)
 
 
 async def test_a17_a_callback_that_raises_denies(memory: Any) -> None:
-    """Its text stays out of the error."""
+    """A17: Its text stays out of the error."""
 
     def crash(request: ApprovalRequest) -> bool:
         raise ValueError("token=abc")
@@ -78,7 +78,7 @@ async def test_a17_a_callback_that_raises_denies(memory: Any) -> None:
 
 
 async def test_a17_a_callback_that_takes_too_long_denies(memory: Any) -> None:
-    """A time-out is a no."""
+    """A17: A time-out is a no."""
 
     async def slow(request: ApprovalRequest) -> bool:
         await asyncio.Event().wait()
@@ -140,7 +140,7 @@ async def test_the_end_of_input_is_a_no(memory: Any) -> None:
 
 
 async def test_a19_the_terminal_hides_nothing_in_names(memory: Any) -> None:
-    """A principal with control characters cannot repaint the screen."""
+    """A19: A principal with control characters cannot repaint the screen."""
     shown: list[str] = []
     port = TerminalApproval(reviewer="ann", ask=lambda _: "n", show=shown.append)
     with pytest.raises(ApprovalDenied):
@@ -209,7 +209,7 @@ async def test_a_bad_rule_object_is_refused_too() -> None:
 
 
 async def test_a21_a_rule_approves_by_name_only_what_it_was_asked_about(memory: Any) -> None:
-    """Its yes is bound to the fingerprint of the call, not to the name."""
+    """A21: Its yes is bound to the fingerprint of the call, not to the name."""
     request = await asked(call_id="c")
     decision = await PolicyApproval([{"then": "approve"}]).request(request)
     till = Till(confirm=True)
@@ -248,7 +248,7 @@ def named(name: str | None, yes: bool = True, **edits: Any) -> Any:
     ],
 )
 async def test_a17_a_quorum_needs_different_people(memory: Any, reviewers: Any, runs: bool) -> None:
-    """None of them the principal `bob`; any no, any edit and an empty list deny."""
+    """A17: None of them the principal `bob`; any no, any edit and an empty list deny."""
     port = QuorumApproval(2, reviewers=reviewers)
     if runs:
         await charged(port, memory, principal="bob")

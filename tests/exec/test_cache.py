@@ -49,7 +49,7 @@ async def test_an_old_result_is_not_reused(store: Any, clock: Any) -> None:
     ],
 )
 async def test_a31_nobody_gets_anothers_result(store: Any, known: Any) -> None:
-    """Tenant and principal are in the key, never joined text."""
+    """A31: Tenant and principal are in the key, never joined text."""
     till, executor = reading(), Executor(store=store)
     await executor.run_spec(till.spec, ARGS, in_run(tenant="ours", principal="bob"))
     await executor.run_spec(till.spec, ARGS, in_run(**known))
@@ -58,7 +58,7 @@ async def test_a31_nobody_gets_anothers_result(store: Any, known: Any) -> None:
 
 
 async def test_a31_another_version_has_another_result(store: Any) -> None:
-    """The fingerprint is in the key."""
+    """A31: The fingerprint is in the key."""
     till, executor = reading(), Executor(store=store)
     await executor.run_spec(till.spec, ARGS)
     await executor.run_spec(till.spec.replace(version="2"), ARGS)

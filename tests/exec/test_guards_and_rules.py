@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 async def test_a35_a_sync_guard_that_hangs_blocks_its_call_and_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The event loop goes on while a guard hangs in its thread, and its call is refused."""
+    """A35: The event loop goes on while a guard hangs in its thread, and its call is refused."""
     monkeypatch.setattr(hooks, "HOOK_SECONDS", 0.05)
     let_go = threading.Event()
 

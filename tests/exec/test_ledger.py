@@ -145,13 +145,13 @@ TAMPERED = {
 
 @pytest.mark.parametrize(("op", "found"), TAMPERED.values(), ids=TAMPERED.keys())
 async def test_a28_tampering_is_found(store: Any, op: Any, found: str) -> None:
-    """And named."""
+    """A28: And named."""
     await tamper(store, op)
     assert any(found in problem for problem in await problems(store))
 
 
 async def test_a28_an_anchor_outside_shows_a_chain_cut_with_the_key(store: Any) -> None:
-    """Whoever has the key can cut the tail; what was kept outside says so."""
+    """A28: Whoever has the key can cut the tail; what was kept outside says so."""
     await three_calls(store)
     kept = await ledger.anchors(store)
 
@@ -168,7 +168,7 @@ async def test_a28_an_anchor_outside_shows_a_chain_cut_with_the_key(store: Any) 
 
 
 async def test_a28_an_anchored_run_that_is_gone_is_missed(store: Any) -> None:
-    """However cleanly it was removed."""
+    """A28: However cleanly it was removed."""
     await three_calls(store)
     kept = await ledger.anchors(store)
 
@@ -301,7 +301,7 @@ async def test_a_typed_result_of_a_person_comes_back_typed(store: Any) -> None:
 async def test_a26_a_worker_that_finishes_after_it_was_given_up_changes_nothing(
     sqlite: Any, clock: Any
 ) -> None:
-    """Its outcome is kept as evidence; the person's word stands."""
+    """A26: Its outcome is kept as evidence; the person's word stands."""
     from agent_adapter.store.calls import end_call
     from agent_adapter.store.intents import Outcome
 
@@ -316,7 +316,7 @@ async def test_a26_a_worker_that_finishes_after_it_was_given_up_changes_nothing(
 
 
 async def test_a25_a_lost_reply_is_not_a_second_effect(store: Any) -> None:
-    """The caller that tries again under the next attempt gets the record."""
+    """A25: The caller that tries again under the next attempt gets the record."""
     till, executor = Till(), Executor(store=store)
     await executor.run_spec(till.spec, ARGS, in_run(call_id="c"))
     await executor.run_spec(till.spec, ARGS, in_run(call_id="other", attempt=2))
@@ -324,7 +324,7 @@ async def test_a25_a_lost_reply_is_not_a_second_effect(store: Any) -> None:
 
 
 async def test_a29_nothing_stored_executes_when_read(store: Any) -> None:
-    """A result that names a class comes back as data."""
+    """A29: A result that names a class comes back as data."""
     evil = {"$object": ["os.system", {"command": "id"}], "__reduce__": "x", "py/object": "os"}
     till, executor = Till(evil), Executor(store=store)
     await executor.run_spec(till.spec, ARGS, in_run())
@@ -336,7 +336,7 @@ HOSTILE = ["'; DROP TABLE calls; --", '"; --', "%", "_", "\\", "a' OR '1'='1"]
 
 @pytest.mark.parametrize("text", HOSTILE)
 async def test_a30_identifiers_are_never_sql(store: Any, text: str) -> None:
-    """Runs, ids, principals and tenants are values everywhere."""
+    """A30: Runs, ids, principals and tenants are values everywhere."""
     till, executor = Till(), Executor(store=store)
     known: Any = {"call_id": text, "principal": text, "tenant": text, "thread_id": text}
     await executor.run_spec(till.spec, ARGS, in_run(text, **known))

@@ -37,7 +37,7 @@ def forge_the_head(tx: Transaction) -> None:
 
 @pytest.mark.parametrize("change", [cut_the_tail, lose_the_head, forge_the_head])
 async def test_a28_a_changed_chain_is_never_sealed_again(change: Change) -> None:
-    """Writes after the change are all recorded, and the report still names the change."""
+    """A28: Writes after the change are all recorded, and the report still names the change."""
     registry = ToolRegistry()
 
     @registry.tool

@@ -121,7 +121,7 @@ async def test_sub_runs_use_the_limits_of_their_root(store: Any) -> None:
 
 
 async def test_a33_parallel_calls_cannot_pass_the_limit_together(store: Any) -> None:
-    """Reserved in one step: of ten at once exactly three run."""
+    """A33: Reserved in one step: of ten at once exactly three run."""
     executor = Executor(store=store, limits=RunLimits(max_calls=3))
     till = Till(lambda: asyncio.sleep(0.001, "charged"))
     calls = (executor.run_spec(till.spec, ARGS, in_run()) for _ in range(10))
@@ -130,7 +130,7 @@ async def test_a33_parallel_calls_cannot_pass_the_limit_together(store: Any) -> 
 
 
 async def test_a33_processes_share_a_limit(sqlite: Any, clock: Any) -> None:
-    """What one has used the other cannot."""
+    """A33: What one has used the other cannot."""
     limits, till = RunLimits(max_calls=1), Till()
     async with another_process(sqlite, clock) as other:
         await Executor(store=other, limits=limits).run_spec(till.spec, ARGS, in_run())
@@ -140,7 +140,7 @@ async def test_a33_processes_share_a_limit(sqlite: Any, clock: Any) -> None:
 
 @pytest.mark.parametrize("cost", [math.nan, math.inf, -1, True, "1", None])
 async def test_a32_a_cost_that_is_none_is_refused(memory: Any, cost: Any) -> None:
-    """When the call asks for it, before anything runs; a fixed one when it is defined."""
+    """A32: When the call asks for it, before anything runs; a fixed one when it is defined."""
     till = Till(cost=lambda args: cost)
     with pytest.raises(ToolDefinitionError, match="cost"):
         await Executor(store=memory).run_spec(till.spec, ARGS)
@@ -152,7 +152,7 @@ async def test_a32_a_cost_that_is_none_is_refused(memory: Any, cost: Any) -> Non
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1, True, "1"])
 def test_a32_a_limit_that_is_none_is_refused(value: Any) -> None:
-    """NaN compares false with everything and would hold nothing."""
+    """A32: NaN compares false with everything and would hold nothing."""
     with pytest.raises(ToolDefinitionError, match="max_cost"):
         RunLimits(max_cost=value)
 

@@ -188,7 +188,7 @@ async def test_a_hook_gets_a_copy(memory: Any) -> None:
 
 @pytest.mark.parametrize("error", [ValueError("x"), TimeoutError(), ToolError("x")])
 async def test_a35_a_guard_that_raises_blocks(memory: Any, error: Exception) -> None:
-    """Whatever a guard raises, the call is refused and nothing runs."""
+    """A35: Whatever a guard raises, the call is refused and nothing runs."""
     till = Till()
     executor = Executor(store=memory, hooks=[RaisingHook("before", error)])
     with pytest.raises(GuardrailBlocked):
@@ -197,7 +197,7 @@ async def test_a35_a_guard_that_raises_blocks(memory: Any, error: Exception) -> 
 
 
 async def test_a35_a_guard_that_hangs_blocks(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A guard that does not answer refuses."""
+    """A35: A guard that does not answer refuses."""
     monkeypatch.setattr(hooks_module, "HOOK_SECONDS", 0.01)
     till = Till()
 

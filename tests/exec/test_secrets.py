@@ -83,7 +83,7 @@ def bytes_below(folder: Path) -> bytes:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("effects", ["write", "read"])
 async def test_a34_the_disk_holds_no_secret(tmp_path: Path, form: int, effects: Any) -> None:
-    """Neither the ledger, nor its log, nor the payloads."""
+    """A34: Neither the ledger, nor its log, nor the payloads."""
     vault, store = Vault(), SqliteStore(tmp_path / "state.db")
     fn, args = vault.calls[form]
     spec = ToolSpec.from_function(fn, effects=effects)
@@ -96,7 +96,7 @@ async def test_a34_the_disk_holds_no_secret(tmp_path: Path, form: int, effects: 
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_a34_a_held_call_holds_no_secret(tmp_path: Path, form: int) -> None:
-    """Nor does the inbox; once approved the same call still runs with it."""
+    """A34: Nor does the inbox; once approved the same call still runs with it."""
     vault, store = Vault(), SqliteStore(tmp_path / "state.db")
     fn, args = vault.calls[form]
     spec = ToolSpec.from_function(fn, confirm=True)
@@ -112,7 +112,7 @@ async def test_a34_a_held_call_holds_no_secret(tmp_path: Path, form: int) -> Non
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_a34_reviewers_hooks_and_rules_see_no_secret(memory: Any, form: int) -> None:
-    """A keyed hash stands in its place."""
+    """A34: A keyed hash stands in its place."""
     seen: list[str] = []
     fn, args = Vault().calls[form]
     spec = ToolSpec.from_function(
@@ -126,7 +126,7 @@ async def test_a34_reviewers_hooks_and_rules_see_no_secret(memory: Any, form: in
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_a34_error_texts_hold_no_secret(memory: Any, form: int) -> None:
-    """What the author's error tells is masked, for the model and for the record."""
+    """A34: What the author's error tells is masked, for the model and for the record."""
     fn, args = Vault(tells=True).calls[form]
     with pytest.raises(ToolError, match=r"\*\*\* is wrong") as caught:
         await Executor(store=memory).run_spec(ToolSpec.from_function(fn), args, in_run())
@@ -135,7 +135,7 @@ async def test_a34_error_texts_hold_no_secret(memory: Any, form: int) -> None:
 
 
 async def test_a34_invalid_arguments_do_not_quote_a_secret(memory: Any) -> None:
-    """The line says that it is not valid, and no more."""
+    """A34: The line says that it is not valid, and no more."""
 
     async def pay(pin: Annotated[int, Secret()]) -> None:
         """Pays."""
@@ -146,7 +146,7 @@ async def test_a34_invalid_arguments_do_not_quote_a_secret(memory: Any) -> None:
 
 
 async def test_a34_logs_hold_no_secret(memory: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """At any level, with a watcher that fails."""
+    """A34: At any level, with a watcher that fails."""
     caplog.set_level(logging.DEBUG)
     executor = Executor(store=memory)
     executor.subscribe(lambda event: 1 / 0)
@@ -205,7 +205,7 @@ async def test_a_failed_call_is_a_failed_span(memory: Any, spans: Any) -> None:
 
 
 async def test_a34_spans_hold_no_argument_and_no_text(memory: Any, spans: Any) -> None:
-    """Secret or not."""
+    """A34: Secret or not."""
     executor = Executor(store=memory)
     args = {"order": "personal-order", "amount": 5}
     await executor.run_spec(Till("personal-result").spec, args)

@@ -47,7 +47,7 @@ async def take(store: Store, use: Take) -> str:
 
 
 async def test_a4_an_approved_record_is_taken_once() -> None:
-    """Not before the yes, then once, then never again."""
+    """A4: Not before the yes, then once, then never again."""
     store = MemoryStore()
     id = await held(store, "bo")
     use = await use_of(store, id)

@@ -404,3 +404,32 @@ async def test_t15_without_a_privileged_participant_nothing_changes(here: HubCli
     knobs = {"graph": graph}
     channel = await anna.open(type="workflow", target=["guest", "publisher"], knobs=knobs)
     assert not channel.is_terminal()
+
+
+# --- A36: turns -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("near", [True, False])
+async def test_a36_nobody_speaks_out_of_turn_twice_or_as_another(
+    here: HubClient, there: HubClient, near: bool
+) -> None:
+    """A36: before its turn, again after it, and in another's name: refused, nothing written."""
+    anna = await here.register_human(Passport(name="anna"))
+    mallory = await (here if near else there).register_human(Passport(name="mallory"))
+    graph = TransitionGraph.sequence([anna.agent_id, mallory.agent_id, anna.agent_id])
+    channel = await anna.open(type="workflow", target="mallory", knobs={"graph": graph.to_dict()})
+    far = await mallory.channel(channel.channel_id)
+
+    async def refused(sender_id: str, error: type[Exception]) -> None:
+        before = await here.read_wal(channel.channel_id)
+        with pytest.raises(error):
+            await mallory.post_envelope(
+                Envelope(channel.channel_id, sender_id, None, EV_TEXT, {"text": "pay"})
+            )
+        assert await here.read_wal(channel.channel_id) == before
+
+    await refused(mallory.agent_id, ProtocolError)
+    await refused(anna.agent_id, ProtocolError)
+    await channel.send("go on")
+    await far.send("done")
+    await refused(mallory.agent_id, ProtocolError)
