@@ -66,8 +66,8 @@ bench: $(STAMP) ## Measure side by side with the frameworks' own tools
 soak: $(STAMP) ## Run a mixed load for 10 minutes (MINUTES=…), fail on growth
 	$(BIN)/python -m workloads.soak --minutes $(MINUTES)
 
-agentdojo: $(STAMP) ## Replay AgentDojo's 97 user tasks through each framework
-	$(BIN)/python -m workloads.agentdojo
+agentdojo: $(STAMP) ## Measure the policies with AgentDojo's 97 tasks and 949 attacks, an hour
+	$(BIN)/python -m workloads.agentdojo --write agentdojo.json $(ARGS)
 
 corpora: $(STAMP) ## Put BFCL's functions and public MCP servers' tools through every target
 	$(BIN)/python -m workloads.corpora $(ARGS)

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import pytest
 
 from agent_adapter.core.errors import ToolArgsInvalid
+from workloads.agentdojo.effects import effects_of
 from workloads.agentdojo.environment import bound_environment
-from workloads.agentdojo.tools import effects_of, tool_of
+from workloads.agentdojo.tools import tool_of
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from agno.run.agent import RunOutput
 
 from agent_adapter import Executor
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.integrations.agno import agno_function
+from agent_adapter.integrations.agno import agno_function, resolve_requirements
 from workloads.agentdojo.scripted import Call, Played, Script
 
 __all__ = ["ScriptedModel", "build_agent", "play"]
@@ -73,6 +73,9 @@ async def play(script: Script, specs: Sequence[ToolSpec], executor: Executor) ->
     """Run the agent to its end and read its history."""
     agent = build_agent(script, specs, executor)
     output: RunOutput = await agent.arun(script.prompt)
+    while output.is_paused and executor.approval is not None and executor.registry is not None:
+        await resolve_requirements(output, executor.approval, executor.registry)
+        output = await agent.acontinue_run(run_response=output)
     tools = output.tools or []
     return Played(
         output=output.content or "",

@@ -17,7 +17,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.langgraph import langgraph_tool
 from workloads.agentdojo.scripted import Call, Played, Script
 
-__all__ = ["build_graph", "play"]
+__all__ = ["build_graph", "call_turn", "play", "played_of"]
 
 
 def build_graph(
@@ -28,7 +28,7 @@ def build_graph(
     approval: ApprovalPort | None = None,
 ) -> Any:
     """A graph with those tools whose model says `script`: one call per turn, then the output."""
-    turns = iter([*map(_call_turn, script.calls), AIMessage(script.output)])
+    turns = iter([*map(call_turn, script.calls), AIMessage(script.output)])
 
     def model(state: MessagesState) -> dict[str, list[AIMessage]]:
         return {"messages": [next(turns)]}
@@ -43,7 +43,8 @@ def build_graph(
     return graph.compile(checkpointer=InMemorySaver())
 
 
-def _call_turn(call: Call) -> AIMessage:
+def call_turn(call: Call) -> AIMessage:
+    """A model's turn with one call."""
     made = {"id": call.id, "name": call.tool, "args": dict(call.arguments)}
     return AIMessage("", tool_calls=[made])
 
@@ -62,7 +63,11 @@ async def play(
         "recursion_limit": 2 * len(script.calls) + 5,
     }
     output = await graph.ainvoke({"messages": [("user", script.prompt)]}, config)
-    messages = output["messages"]
+    return played_of(output["messages"])
+
+
+def played_of(messages: Sequence[Any]) -> Played:
+    """What the messages of a run say."""
     answers = [message for message in messages if isinstance(message, ToolMessage)]
     return Played(
         output=str(messages[-1].content),

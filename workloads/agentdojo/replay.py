@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,7 +15,16 @@ from workloads.agentdojo.scripted import Call, Played, Player, Script
 from workloads.agentdojo.suites import trace_call
 from workloads.agentdojo.tools import suite_tools, tool_name
 
-__all__ = ["TaskResult", "World", "judge", "open_world", "replay_suites", "script_of"]
+__all__ = [
+    "TaskResult",
+    "World",
+    "judge",
+    "open_world",
+    "replay_suites",
+    "script_of",
+    "spread",
+    "tasks_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +51,10 @@ class TaskResult:
     problem: str
 
 
-def open_world(suite: Any, task: Any) -> World:
-    """The suite's default environment, prepared for `task`."""
-    environment = task.init_environment(_default_environment(suite).model_copy(deep=True))
+def open_world(suite: Any, task: Any, given: Any = None) -> World:
+    """The suite's default environment, or the `given` one, prepared for `task`."""
+    found = _default_environment(suite) if given is None else given
+    environment = task.init_environment(found.model_copy(deep=True))
     return World(before=environment.model_copy(deep=True), now=environment)
 
 
@@ -121,12 +131,28 @@ def _problem(script: Script, played: Played, passed: bool) -> str:
 
 
 async def replay_suites(
-    suites: Mapping[str, Any], play: Player, registry: ToolRegistry, executor: Executor
+    suites: Mapping[str, Any],
+    play: Player,
+    registry: ToolRegistry,
+    executor: Executor,
+    most: int | None = None,
 ) -> list[TaskResult]:
-    """Every user task of every suite, one after the other."""
-    results = []
-    for suite_name, suite in suites.items():
-        specs = suite_tools(registry, suite_name)
+    """Every user task of every suite, one after the other; or `most` of them, spread over all."""
+    return [
+        await replay_task(name, suite, task, play, suite_tools(registry, name), executor)
+        for name, suite, task in spread(list(tasks_of(suites)), most)
+    ]
+
+
+def tasks_of(suites: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Each suite's name, the suite, and each of its user tasks."""
+    for name, suite in suites.items():
         for task in suite.user_tasks.values():
-            results.append(await replay_task(suite_name, suite, task, play, specs, executor))
-    return results
+            yield name, suite, task
+
+
+def spread(found: list[Any], most: int | None) -> list[Any]:
+    """At most so many of the items, at equal distances."""
+    if most is None or most >= len(found):
+        return found
+    return [found[number * len(found) // most] for number in range(most)]

@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from workloads.agentdojo.attacks import Measured
+from workloads.agentdojo.policy_report import problems_of, show_policies
 from workloads.agentdojo.replay import TaskResult
 
 __all__ = ["HELD", "RECORDED", "FrameworkReport", "Report", "show"]
@@ -57,6 +59,8 @@ class Report:
     differences: Sequence[str]
     frameworks: Sequence[FrameworkReport]
     held: Mapping[str, Any] | None
+    measured: Sequence[Measured]
+    scenarios: Mapping[str, Mapping[str, int]]
     seconds: float
 
     @property
@@ -67,7 +71,7 @@ class Report:
             found += _problems_of(framework)
         if self.held is not None:
             found += _held_problems(self.held)
-        return found
+        return found + problems_of(self.measured, self.scenarios)
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values."""
@@ -89,6 +93,8 @@ class Report:
                 for f in self.frameworks
             },
             "held": self.held,
+            "policies": [one.to_json() for one in self.measured],
+            "scenarios": dict(self.scenarios),
             "seconds": self.seconds,
             "problems": self.problems,
         }
@@ -141,11 +147,13 @@ def show(console: Console, report: Report) -> None:
         ledger = framework.ledger
         console.print(
             f"{framework.framework} {framework.version}: {ledger['calls']} calls in the ledger "
-            f"over {ledger['runs']} runs, {ledger['calls_ok']} ok; verify: "
+            f"over {ledger['runs']} runs, {ledger['calls_ok']} ok, in "
+            f"{sum(task.seconds for task in framework.tasks):.1f} s; verify: "
             f"{'passed' if not ledger['problems'] else 'FAILED'}"
         )
     if report.held is not None:
         _show_held(console, report.held)
+    show_policies(console, report.measured, report.scenarios)
     for problem in report.problems:
         console.print(problem, style="red", markup=False, highlight=False)
     state = "failed" if report.problems else "all as it must be"
@@ -160,8 +168,7 @@ def _table(report: Report) -> Table:
     for title in ("suite", "tools", "tasks", "truth"):
         table.add_column(title, justify="left" if title == "suite" else "right")
     for framework in report.frameworks:
-        for title in (f"{framework.framework} passed", "calls", "s"):
-            table.add_column(title, justify="right")
+        table.add_column(framework.framework, justify="right")
     for suite in report.tools:
         table.add_row(suite, *_cells(report, [suite]))
     table.add_section()
@@ -177,10 +184,9 @@ def _cells(report: Report, suites: Sequence[str]) -> list[str]:
             tools = sum(report.tools[suite] for suite in suites)
             calls = sum(task.expected for task in tasks)
             cells += [str(tools), str(len(tasks)), str(calls)]
-        passed, seconds = sum(task.passed for task in tasks), sum(task.seconds for task in tasks)
+        passed = sum(task.passed for task in tasks)
         style = "green" if passed == len(tasks) else "red"
-        cells += [f"[{style}]{passed}/{len(tasks)}[/]", str(sum(task.calls for task in tasks))]
-        cells.append(f"{seconds:.2f}")
+        cells.append(f"[{style}]{passed}/{len(tasks)}[/]")
     return cells
 
 

@@ -8,18 +8,10 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 from agent_adapter import Depends, ToolRegistry
 from agent_adapter.core.tool import ToolSpec
-from agent_adapter.core.types import Effects
 from workloads.agentdojo.environment import provider_of
+from workloads.agentdojo.policy import PolicyName, declared
 
-__all__ = ["adapted", "effects_of", "registry_of", "suite_tools", "tool_name", "tool_of"]
-
-READING_VERBS = frozenset({"check", "get", "list", "read", "search"})
-"""First words of the names of functions that only look; every other function changes or sends."""
-
-
-def effects_of(name: str) -> Effects:
-    """`read` for a function that only looks, `write` for all others."""
-    return "read" if name.partition("_")[0] in READING_VERBS else "write"
+__all__ = ["adapted", "registry_of", "suite_tools", "tool_name", "tool_of"]
 
 
 def tool_name(suite: str, function: str) -> str:
@@ -27,7 +19,9 @@ def tool_name(suite: str, function: str) -> str:
     return f"{suite}_{function}"
 
 
-def registry_of(suites: Mapping[str, Any], *, confirm: Collection[str] = ()) -> ToolRegistry:
+def registry_of(
+    suites: Mapping[str, Any], *, confirm: Collection[str] = (), policy: PolicyName = "none"
+) -> ToolRegistry:
     """One registry of every function of every suite, named `<suite>_<function>`.
 
     The functions whose registry name is in `confirm` are held for a person.
@@ -35,19 +29,23 @@ def registry_of(suites: Mapping[str, Any], *, confirm: Collection[str] = ()) -> 
     registry = ToolRegistry()
     for suite_name, suite in suites.items():
         for function in suite.tools:
-            registry.add(tool_of(suite_name, function, confirm=confirm))
+            registry.add(tool_of(suite_name, function, confirm=confirm, policy=policy))
     return registry
 
 
-def tool_of(suite: str, function: Any, *, confirm: Collection[str] = ()) -> ToolSpec:
+def tool_of(
+    suite: str, function: Any, *, confirm: Collection[str] = (), policy: PolicyName = "none"
+) -> ToolSpec:
     """One of a suite's functions as a tool; held for a person if its name is in `confirm`."""
     name = tool_name(suite, function.name)
+    options = declared(function.name, policy)
+    if name in confirm:
+        options["confirm"] = True
     return ToolSpec.from_function(
         adapted(function),
         name=name,
-        effects=effects_of(function.name),
-        confirm=name in confirm,
         tags=("agentdojo", suite),
+        **options,
     )
 
 

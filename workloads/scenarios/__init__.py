@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_adapter import ApprovalDecision, ApprovalRequest, CallbackApproval, Executor
 from agent_adapter.core.tool import Confirm, ToolSpec
+from agent_adapter.store.memory import MemoryStore
 
 __all__ = ["Played", "Scenario", "load", "play"]
 
@@ -66,7 +67,7 @@ async def play(scenario: Scenario, *, confirm: Confirm = "provenance") -> Played
         asked.append(request)
         return ApprovalDecision.approve(reviewer="kim")
 
-    executor = Executor(approval=CallbackApproval(approve))
+    executor = Executor(approval=CallbackApproval(approve), store=MemoryStore())
     found: list[bool] = []
     turn = 0
     said = ""

@@ -23,12 +23,16 @@ Find = Callable[[str], Container[str]]
 """The tokens of one kind in a text."""
 
 _QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"|“([^”\n]+)”|(?<!\w)'([^'\n]+)'(?!\w)")
-_MAIL = re.compile(r"(?<![\w.+%'@-])[\w.+%'-]+@[\w-]+(?:\.[\w-]+)+(?![\w@-])")
+_MAIL = re.compile(r"(?<![\w.+%@-])\w[\w.+%'-]*@[\w-]+(?:\.[\w-]+)+(?![\w@-])")
 _ONE_MAIL = re.compile(r"(?:[^<>@,;]*<\s*)?([\w.+%'-]+@[\w-]+(?:\.[\w-]+)+)\s*>?")
 _PHONE = re.compile(r"(?<![\w+])\+?\d(?:[ ().-]{0,2}\d){5,}(?!\w)")
 _ONE_PHONE = re.compile(r"\+?[\d ().-]{6,}")
 _URL = re.compile(
     r"[a-z][a-z0-9+.-]*://[^\s<>\"'`]+|(?<![\w@.-])[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/[^\s<>\"'`]*)?",
+    re.IGNORECASE,
+)
+_LINK = re.compile(
+    r"[a-z][a-z0-9+.-]*://[^\s<>\"'`]+|(?<![\w@.-])(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:/[^\s<>\"'`]*)?",
     re.IGNORECASE,
 )
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*(?::\d+)?")
@@ -51,6 +55,13 @@ def names(text: str, kind: str, value: str) -> bool:
         return False
     there = _tokens(find, text)
     return all(any(form in there for form in part) for part in forms)
+
+
+def parts(kind: str, text: str) -> list[tuple[str, str]]:
+    """The values in a sink's text: of `links`, a text for others to read, every address in it."""
+    if kind != "links":
+        return [(kind, text)]
+    return [("url", link.rstrip(_TRAILING)) for link in _LINK.findall(_even(text))]
 
 
 def words(text: str) -> frozenset[str]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from agent_adapter.core.errors import ToolDefinitionError
 from agent_adapter.core.inject import Sink, checked_kind
+from agent_adapter.core.schema.forms import parts
 
 _MAPPINGS = (dict, Mapping)
 
@@ -54,7 +55,8 @@ class Marks:
     def values(self, value: Any, path: str = "") -> Iterator[SinkValue]:
         """Every marked value of some arguments, which are JSON values."""
         for kind in sorted(self.kinds):
-            yield from (SinkValue(path, kind, text) for text in _texts(value))
+            for text in _texts(value):
+                yield from (SinkValue(path, *part) for part in parts(kind, text))
         if isinstance(value, Mapping):
             for key, part in value.items():
                 inside = f"{path}.{key}" if path else str(key)
