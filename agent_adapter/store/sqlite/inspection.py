@@ -84,6 +84,8 @@ def _looking(path: Path) -> sqlite3.Connection:
 
 
 def _content(path: Path, connection: sqlite3.Connection) -> Found:
+    # One snapshot: another process may be bringing a new file to its schema just now.
+    connection.execute("BEGIN")
     owner = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = {
         row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
