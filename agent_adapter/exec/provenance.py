@@ -26,7 +26,7 @@ from agent_adapter.exec.call import Call
 from agent_adapter.exec.scope import RunScope
 from agent_adapter.store import ledger, trusted
 from agent_adapter.store.base import Store, Transaction
-from agent_adapter.store.keys import conversation_key, run_key, run_scope_of
+from agent_adapter.store.keys import run_key, run_scope_of
 
 log = logging.getLogger(__name__)
 
@@ -79,9 +79,7 @@ async def trust(call: Call, value: Any) -> None:
 
 async def keep_said(store: Store, scope: RunScope) -> None:
     """Keep what the user said for the scope's whole conversation."""
-    run = run_key(scope.tenant, scope.run_id)
-    thread = scope.thread_id
-    where = run_scope_of(run) if thread is None else conversation_key(scope.tenant, thread)
+    run, where = run_key(scope.tenant, scope.run_id), scope.conversation()
 
     def op(tx: Transaction) -> None:
         for text in scope.said:

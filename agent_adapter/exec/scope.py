@@ -13,6 +13,7 @@ from agent_adapter.core.errors import AgentAdapterError, ApprovalPending, ToolIn
 from agent_adapter.core.ports import PreparedCall
 from agent_adapter.core.types import RunLimits
 from agent_adapter.store.base import Operation, Store
+from agent_adapter.store.keys import conversation_key, run_key, run_scope_of
 
 
 class PlacedCall(Protocol):
@@ -63,6 +64,12 @@ class RunScope:
     def run_scope(self) -> RunScope:
         """This scope."""
         return self
+
+    def conversation(self) -> str:
+        """The key of the scope's conversation: its thread, or else its run."""
+        if self.thread_id is not None:
+            return conversation_key(self.tenant, self.thread_id)
+        return run_scope_of(run_key(self.tenant, self.run_id))
 
     def place(self, call: PlacedCall) -> None:
         """Set this run for the call, unless it has one of its own."""

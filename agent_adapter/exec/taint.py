@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from agent_adapter.exec.call import Call
+from agent_adapter.exec.scope import RunScope, current_scope
 from agent_adapter.store import taint
+from agent_adapter.store.base import Store
+from agent_adapter.store.keys import run_key, run_scope_of
 
 
 async def labels(call: Call) -> tuple[str, ...]:
@@ -12,6 +17,26 @@ async def labels(call: Call) -> tuple[str, ...]:
         scopes = call.scopes()
         call.labels = await call.runtime.store.read(lambda tx: taint.labels(tx, scopes))
     return call.labels
+
+
+async def labels_around(store: Store) -> tuple[str, ...]:
+    """The labels of the call or run in which this code runs; `store` is that of a run scope."""
+    around = current_scope.get()
+    if isinstance(around, Call):
+        store, scopes = around.runtime.store, around.scopes()
+    elif isinstance(around, RunScope):
+        scopes = [around.conversation(), run_scope_of(run_key(around.tenant, around.run_id))]
+    else:
+        return ()
+    return await store.read(lambda tx: taint.labels(tx, scopes))
+
+
+async def absorb(labels: Iterable[str]) -> None:
+    """Label the call in which this code runs with what it has read elsewhere."""
+    around = current_scope.get()
+    if isinstance(around, Call):
+        for label in labels:
+            await mark(around, label)
 
 
 async def mark(call: Call, label: str | None = None) -> None:

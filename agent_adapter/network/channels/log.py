@@ -50,12 +50,12 @@ def accept(
     turn: TurnRef | None = None,
     adopted: Collection[str] = (),
     answers: str | None = None,
-    label: str | None = None,
+    labels: Collection[str] = (),
 ) -> Change:
     """Append `envelope` and apply its consequences in one operation.
 
     `turn` is the attempt that the envelope ends; changes that its round staged are written first.
-    `answers` is the turn that a person answers. `label` taints the channel. Every refusal is
+    `answers` is the turn that a person answers. `labels` taint the channel. Every refusal is
     raised before the first insert.
     """
     row = channel_row(tx, envelope.channel_id)
@@ -68,14 +68,14 @@ def accept(
     if envelope.event_type in INVITE_ANSWERS:
         answered = answer(channel, envelope)
         if not answered.repeated:
-            _taint(channel, label)
+            _taint(channel, labels)
         return answered
     _check_open(channel)
     ended = _turn_ended(channel, envelope, turn)
     changes = [] if turn is None else _round_changes(tx, turn, adopted)
     _check_all(channel, envelope, changes)
     # Every condition holds from here on: what follows only writes.
-    _taint(channel, label)
+    _taint(channel, labels)
     closing = _write_changes(channel, envelope.sender_id, changes, turn)
     sent = channel.append(envelope, None if ended is None else ended["turn_id"])
     if ended is not None:
@@ -88,8 +88,8 @@ def accept(
     return channel.finish(sent)
 
 
-def _taint(channel: ChannelTransaction, label: str | None) -> None:
-    if label is not None:
+def _taint(channel: ChannelTransaction, labels: Collection[str]) -> None:
+    for label in labels:
         scope = conversation_key("", channel.row["channel_id"])
         taint.mark(channel.tx, [scope], label)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from agent_adapter.core.errors import AccessDeniedError, ProtocolError
 from agent_adapter.exec.ids import new_secret_id
+from agent_adapter.exec.taint import labels_around
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
@@ -24,7 +26,9 @@ from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.rules import parse_duration
 from agent_adapter.network.turns.turn_types import TurnRef
+from agent_adapter.store import taint
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.keys import conversation_key
 
 _PAGE = 500
 _log = logging.getLogger("agent_adapter.network")
@@ -103,7 +107,12 @@ class Channels:
             labels=dict(labels or {}) | ({"intent": intent} if intent else {}),
             ack_timeout=self._ack_timeout,
         )
-        return await self._opened(opening)
+        opened = await self._opened(opening)
+        if carried := await labels_around(self._service.store):
+            scope = conversation_key("", opened.channel_id)
+            for label in carried:
+                await self._service.store.write(partial(taint.mark, scopes=[scope], label=label))
+        return opened
 
     async def post_envelope(
         self,
@@ -132,6 +141,9 @@ class Channels:
             raise ProtocolError(f"sender_id is {sender.name}'s id, {sender.agent_id}, not the name")
         if envelope.event_type not in log.INVITE_ANSWERS:
             envelope = await self._admitted(envelope, sender, in_turn=turn is not None)
+        # What a call sends elsewhere carries what its conversation has read.
+        carried = await labels_around(self._service.store) if turn is None else ()
+        labels = carried if label is None else (*carried, label)
         change: Change = await self._service.change(
             envelope.channel_id,
             lambda tx, cached: log.accept(
@@ -142,7 +154,7 @@ class Channels:
                 turn=turn,
                 adopted=adopted,
                 answers=answers,
-                label=label,
+                labels=labels,
             ),
         )
         if turn is not None:

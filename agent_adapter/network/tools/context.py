@@ -10,6 +10,7 @@ from agent_adapter.core.routing import ChannelInject, ChannelStateInject
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.envelope import Envelope, is_turn, visible_to
 from agent_adapter.network.clients.agent_client import AgentClient
+from agent_adapter.network.tools.reading import read_from
 from agent_adapter.network.workflow_helpers import delete_context, set_context
 
 _EXCERPT = 240
@@ -52,6 +53,8 @@ def context_tool(client: AgentClient) -> ToolSpec:
             raise ToolError("context needs `channel_id` outside of a channel")
         try:
             channel = current if here else await client.channel(chosen)
+            if not here:
+                await read_from(client, [chosen])
             if action == "search":
                 return await _searched(client, chosen, query, limit)
             if action == "quote":

@@ -15,6 +15,7 @@ from agent_adapter.flow.envelope import (
     Envelope,
 )
 from agent_adapter.network.clients.agent_client import AgentClient
+from agent_adapter.network.tools.reading import read_from
 
 _LABEL = "delegation"
 _ENDS = frozenset({EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, EV_CHANNEL_INVITE_REJECT})
@@ -43,7 +44,9 @@ def delegate_tool(client: AgentClient) -> ToolSpec:
             await _check_target(client, target)
             channel_id = await _channel_for(client, target, capability, ctx.idempotency_key)
             await _ask(client, channel_id, prompt, ctx.idempotency_key)
-            return await _answer(client, channel_id, target, timeout)
+            answer = await _answer(client, channel_id, target, timeout)
+            await read_from(client, [channel_id])
+            return answer
         except NetworkError as exc:
             raise ToolError(f"delegate: {exc}") from exc
 

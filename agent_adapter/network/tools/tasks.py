@@ -11,6 +11,7 @@ from agent_adapter.core.routing import ChannelInject
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.network.clients.agent_client import AgentClient
+from agent_adapter.network.tools.reading import read_from
 
 _ENDS = {"progress": "running", "complete": "completed", "fail": "failed", "cancel": "cancelled"}
 
@@ -46,6 +47,7 @@ def tasks_tool(client: AgentClient) -> ToolSpec:
         try:
             if action == "list":
                 found = await hub.list_tasks(owner, state=state, limit=limit)
+                await read_from(client, {task.channel_id for task in found if task.channel_id})
                 return [asdict(task) for task in found]
             if action == "start":
                 if not title:
@@ -58,7 +60,9 @@ def tasks_tool(client: AgentClient) -> ToolSpec:
             if not task_id:
                 raise ToolError(f'tasks(action="{action}") needs `task_id`')
             if action == "status":
-                return asdict(await hub.read_task(task_id))
+                task = await hub.read_task(task_id)
+                await read_from(client, [task.channel_id] if task.channel_id else [])
+                return asdict(task)
             return asdict(
                 await hub.update_task(task_id, owner, state=_ENDS[action], note=note, result=result)
             )
