@@ -17,6 +17,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from agent_adapter.core.errors import StoreError
+from agent_adapter.core.inert import short
 from agent_adapter.core.results import OPAQUE
 from agent_adapter.core.schema.forms import names, words
 from agent_adapter.core.schema.sinks import SinkValue, is_default
@@ -36,6 +37,7 @@ _APART = "\n|\n"
 
 _LARGE = 100_000
 _LOOKED_THROUGH = 100
+_SHOWN = 10
 _SMALL_NUMBER = 1000
 
 
@@ -54,7 +56,12 @@ async def why_to_ask(call: Call) -> str | None:
         strange = _unnamed(values, texts)
     if not strange:
         return None
-    found = [f"{value.path} ({value.kind}) {await _origin(call, value)}" for value in strange]
+    found = [
+        f"{short(value.path)} ({value.kind}) {await _origin(call, value)}"
+        for value in strange[:_SHOWN]
+    ]
+    if len(strange) > _SHOWN:
+        found.append(f"{len(strange) - _SHOWN} more")
     return (
         f"neither the user nor a trusted source named {'; '.join(found)}; "
         f"the conversation has read {', '.join(labels)}"
@@ -132,9 +139,9 @@ async def _origin(call: Call, value: SinkValue) -> str:
             "calls", where, order_by="started_at", descending=True, limit=_LOOKED_THROUGH
         ):
             data = ledger.payload(tx, row["result"])
-            text = _APART.join(_leaves(_parsed(data))) if data else ""
+            text = _APART.join(_leaves(_parsed(data)))[: trusted.LONGEST] if data else ""
             if value.text in text or names(text, value.kind, value.text):
-                return f"which stands in what {row['tool']} gave ({row['call_id']})"
+                return f"which stands in what {row['tool']} gave ({short(row['call_id'])})"
         return None
 
     return await store.read(op) or "which stands in no recorded result of its run"

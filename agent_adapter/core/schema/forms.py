@@ -22,22 +22,23 @@ Forms = list[set[str]]
 Find = Callable[[str], Container[str]]
 """The tokens of one kind in a text."""
 
-_QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"|“([^”\n]+)”|(?<!\w)'([^'\n]+)'(?!\w)")
-_MAIL = re.compile(r"(?<![\w.+%@-])\w[\w.+%'-]*@[\w-]+(?:\.[\w-]+)+(?![\w@-])")
+_QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"|“([^“”\n]+)”|(?<!\w)'([^'\n]+)'(?!\w)")
+_MAIL = re.compile(r"(?<![\w.+%@-])(?<!\w')\w[\w.+%'-]*@[\w-]+(?:\.[\w-]+)+(?![\w@-])")
 _ONE_MAIL = re.compile(r"(?:[^<>@,;]*<\s*)?([\w.+%'-]+@[\w-]+(?:\.[\w-]+)+)\s*>?")
 _PHONE = re.compile(r"(?<![\w+])\+?\d(?:[ ().-]{0,2}\d){5,}(?!\w)")
 _ONE_PHONE = re.compile(r"\+?[\d ().-]{6,}")
 _URL = re.compile(
-    r"[a-z][a-z0-9+.-]*://[^\s<>\"'`]+|(?<![\w@.-])[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/[^\s<>\"'`]*)?",
+    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^\s<>\"'`]+|(?<![\w@.-])[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/[^\s<>\"'`]*)?",
     re.IGNORECASE,
 )
 _LINK = re.compile(
-    r"[a-z][a-z0-9+.-]*://[^\s<>\"'`]+|(?<![\w@.-])(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:/[^\s<>\"'`]*)?",
+    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^\s<>\"'`]+|(?<![\w@.-])(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:/[^\s<>\"'`]*)?",
     re.IGNORECASE,
 )
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*(?::\d+)?")
 _GROUP = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _ACCOUNT = re.compile(r"[^\W_](?:[ -]?[^\W_])*")
+_IBAN_GROUPS = 34
 _IBAN = re.compile(r"[A-Z]{2}\d{2}")
 _WORD = re.compile(r"\w+(?:[-_.@+/:'\u2019&]\w+)*")
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
@@ -71,7 +72,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset((*_WORD.findall(even), *runs))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _tokens(find: Find, text: str) -> Container[str]:
     return find(_even(text))
 
@@ -162,18 +163,18 @@ def _in_run(groups: list[str]) -> set[str]:
     """The numbers in a run of groups: one that was written in groups is one number."""
     found, at = set(), 0
     while at < len(groups):
-        taken = _iban(groups[at:]) or _grouped(groups[at:])
+        taken = _iban(groups, at) or _grouped(groups, at)
         found.add("".join(groups[at : at + taken]))
         at += taken
     return found
 
 
-def _iban(groups: list[str]) -> int:
-    """How many groups are one IBAN, by its check digits; 0 for none."""
-    if not _IBAN.match(groups[0]):
+def _iban(groups: list[str], at: int) -> int:
+    """How many groups from there are one IBAN, by its check digits; 0 for none."""
+    if not _IBAN.match(groups[at]):
         return 0
     joined = ""
-    for count, group in enumerate(groups, start=1):
+    for count, group in enumerate(groups[at : at + _IBAN_GROUPS], start=1):
         joined += group
         if len(joined) > 34 or not joined.isascii():
             return 0
@@ -186,12 +187,13 @@ def _turned(iban: str) -> str:
     return iban[4:] + iban[:4]
 
 
-def _grouped(groups: list[str]) -> int:
+def _grouped(groups: list[str], at: int) -> int:
     """How many groups with digits have the length of the first, and a last one that is shorter."""
-    size, count = len(groups[0]), 1
-    if size > SHORTEST or not _has_digit(groups[0]):
+    size, count = len(groups[at]), 1
+    if size > SHORTEST or not _has_digit(groups[at]):
         return 1
-    for group in groups[1:]:
+    for number in range(at + 1, len(groups)):
+        group = groups[number]
         if not _has_digit(group) or len(group) > size:
             break
         count += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from agent_adapter.core.schema.forms import names
@@ -69,3 +71,14 @@ def test_a_value_is_named_in_whichever_form_it_is_written(kind: str, text: str, 
 def test_a_part_of_a_token_is_not_named(kind: str, text: str, value: str) -> None:
     """Nothing is found inside a longer token, beside something else, or under four characters."""
     assert not names(text, kind, value)
+
+
+@pytest.mark.parametrize(
+    "piece", ["a'", "x ", "“", "a.", "a://", "AB12 ", "1 ", "1234 ", "a@", "/a"]
+)
+@pytest.mark.parametrize("kind", ["recipient", "account", "url", "host", "path", "command", "door"])
+def test_a_text_of_others_takes_no_longer_than_its_length(kind: str, piece: str) -> None:
+    """A foreign text cannot make the search stand: ten times the text takes ten times as long."""
+    began = time.perf_counter()
+    assert not names(piece * (100_000 // len(piece)), kind, "31926819-x")
+    assert time.perf_counter() - began < 5
