@@ -45,6 +45,7 @@ class Plan:
         "flat",
         "looks_up",
         "marks",
+        "policy_fingerprint",
         "sources",
     )
 
@@ -53,6 +54,7 @@ class Plan:
         self.after = _bound(hooks, spec, "after")
         self.begins = spec.effects == "write" or limits is not None
         self.fingerprint = spec.fingerprint
+        self.policy_fingerprint = spec.policy_fingerprint
         self.looks_up = spec.effects == "idempotent" or (spec.workflow and not self.begins)
         self.flat = not spec.secrets and _is_flat(spec)
         self.marks = spec.trust == "untrusted"

@@ -126,7 +126,7 @@ def request_of(
         limits=call.limits,
         schema=call.spec.arguments.schema,
         secrets=tuple(sorted(map(call.spec.arguments.public_name, call.spec.secrets))),
-        policy_fingerprint=call.spec.policy_fingerprint,
+        policy_fingerprint=call.plan.policy_fingerprint,
     )
 
 
