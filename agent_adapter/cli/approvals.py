@@ -23,6 +23,7 @@ from agent_adapter.cli.options import (
 )
 from agent_adapter.cli.output import console, plain, print_json, print_line, print_list, table, when
 from agent_adapter.cli.polling import Seconds, poll, print_json_line
+from agent_adapter.core.inert import short
 
 if TYPE_CHECKING:
     from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
@@ -68,7 +69,14 @@ def list_(
         [asdict(record) for record in records],
         ("id", "state", "tool", "arguments", "why", "decide by"),
         (
-            (each.id, each.state, each.tool, _line(each), each.why, when(each.decide_by))
+            (
+                short(each.id),
+                each.state,
+                short(each.tool),
+                _line(each),
+                each.why,
+                when(each.decide_by),
+            )
             for each in records
         ),
         empty="no pending approvals" if state is ApprovalFilter.PENDING else "no records",
@@ -211,11 +219,11 @@ class _InboxFollower:
         if self._as_json:
             print_json_line(asdict(record))
             return
-        head = f"{record.id} {record.state} {record.tool}"
+        head = f"{record.id} {record.state} {short(record.tool)}"
         if record.state == "pending":
             said = f"{_line(record)} ({record.why}); decide by {when(record.decide_by)}"
         else:
-            said = f"by {record.reviewer}" if record.reviewer else ""
+            said = f"by {short(record.reviewer)}" if record.reviewer else ""
         print(plain(f"{head} {said}".rstrip()), flush=True)
 
 
@@ -245,7 +253,7 @@ def _print_decision(record: ApprovalRecord, who: str, as_json: bool) -> None:
         said = f"the vote of {who} is recorded; {record.votes_needed} votes are required"
     else:
         until = f", use by {when(record.use_by)}" if record.state == "approved" else ""
-        said = f"{record.tool} {record.state} by {who}{until}"
+        said = f"{short(record.tool)} {record.state} by {who}{until}"
     print_line(asdict(record), f"{record.id}: {said}", as_json)
 
 
@@ -254,7 +262,7 @@ def _print(record: ApprovalRecord, as_json: bool) -> None:
         print_json(asdict(record))
         return
     out = console()
-    out.print(plain(f"{record.tool} ({record.id}, {record.state})"), style="bold")
+    out.print(plain(f"{short(record.tool)} ({record.id}, {record.state})"), style="bold")
     out.print(plain(record.description, lines=True))
     out.print(table(("field", "value"), _fields(record)))
     out.print("arguments", style="bold")
@@ -268,17 +276,17 @@ def _print(record: ApprovalRecord, as_json: bool) -> None:
 def _fields(record: ApprovalRecord) -> list[tuple[str, Any]]:
     values = {
         "why": record.why,
-        "run": record.run_id,
-        "thread": record.thread_id,
+        "run": short(record.run_id),
+        "thread": short(record.thread_id or ""),
         "call": record.call_key,
-        "on behalf of": record.principal,
+        "on behalf of": short(record.principal or ""),
         "asked": when(record.created_at),
         "decide by": when(record.decide_by),
-        "tainted by": ", ".join(record.taint),
+        "tainted by": ", ".join(map(short, record.taint)),
         "after writes": ", ".join(record.earlier),
         "edits": "allowed" if record.edits_allowed else "not supported by the framework",
         "votes": _votes(record),
-        "reviewer": record.reviewer,
+        "reviewer": short(record.reviewer or ""),
         "reason": record.reason,
         "decided": when(record.decided_at) if record.decided_at else None,
         "use by": when(record.use_by) if record.use_by else None,
@@ -291,7 +299,7 @@ def _votes(record: ApprovalRecord) -> str | None:
     if record.votes_needed == 1:
         return None
     given = f"{len(record.votes)} of {record.votes_needed} for what is shown"
-    return f"{given}: {', '.join(record.votes)}" if record.votes else given
+    return f"{given}: {', '.join(map(short, record.votes))}" if record.votes else given
 
 
 def _line(record: ApprovalRecord) -> str:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+_ID_WIDTH = 36
+
+
 def plain(text: object, *, lines: bool = False) -> str:
     """`text` with invisible characters as escapes; `lines` keeps line ends."""
     from agent_adapter.core.inert import visible
@@ -41,10 +44,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str =
     from rich.text import Text
 
     grid = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
-    for column in columns:
-        grid.add_column(column, overflow="fold")
-    for row in rows:
-        grid.add_row(*(Text(plain(cell)) for cell in row))
+    cells = [[plain(cell) for cell in row] for row in rows]
+    # The first column names the row: whatever the others hold, a common id in it is not folded.
+    named = min(_ID_WIDTH, max((len(row[0]) for row in cells), default=0))
+    for position, column in enumerate(columns):
+        grid.add_column(column, overflow="fold", min_width=0 if position else named)
+    for row in cells:
+        grid.add_row(*map(Text, row))
     return grid
 
 

@@ -11,6 +11,7 @@ from agent_adapter.console.authentication import Person
 from agent_adapter.console.problems import Problem, refused
 from agent_adapter.console.settings import Settings
 from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid
+from agent_adapter.core.inert import short
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec import ledger
 from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox, record_of
@@ -148,7 +149,7 @@ async def resolve(
     person.check("approver")
     row = await settings.store.read(lambda tx: queries.call_row(tx, call_key, settings.tenant))
     if row is None:
-        raise Problem(404, "not-found", f"no call {call_key}; nothing was changed")
+        raise Problem(404, "not-found", f"no call {short(call_key)}; nothing was changed")
     try:
         return await ledger.resolve(
             settings.store,
@@ -213,7 +214,7 @@ async def command_result(settings: Settings, id: str) -> CommandResult:
     """The state and result of a command to a hub."""
     row = await settings.store.read(lambda tx: queries.command(tx, id, settings.tenant))
     if row is None:
-        raise Problem(404, "not-found", f"no command {id}")
+        raise Problem(404, "not-found", f"no command {short(id)}")
     answer = await settings.store.read(lambda tx: commands.result(tx, id))
     facts = {"id": id, "kind": row["kind"], **(answer or {"state": "queued"})}
     return CommandResult.model_construct(**facts)
@@ -245,7 +246,7 @@ async def _check_channel(settings: Settings, channel_id: str) -> None:
     tenant = settings.tenant
     row = await settings.store.read(lambda tx: queries.channel_row(tx, channel_id, tenant))
     if row is None:
-        raise Problem(404, "not-found", f"no channel {channel_id}")
+        raise Problem(404, "not-found", f"no channel {short(channel_id)}")
 
 
 async def _queue_command(

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from agent_adapter.console.authentication import ConsoleAuthenticator, Person
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import Settings
-from agent_adapter.core.inert import visible
+from agent_adapter.core.inert import short, visible
 from agent_adapter.store.base import Transaction
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Console:
         tenant = self.settings.tenant
         found = await self.store.read(lambda tx: op(tx, tenant))
         if found is None:
-            raise Problem(404, "not-found", f"no {what}")
+            raise Problem(404, "not-found", f"no {short(what)}")
         return found
 
     def render(
@@ -178,6 +178,7 @@ def _environment() -> jinja2.Environment:
     )
     made.filters |= {
         "when": _when,
+        "name": lambda name: short(name) if isinstance(name, str) else name,
         "seconds": _seconds,
         "pretty": _pretty,
         "preview": _preview,

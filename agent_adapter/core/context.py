@@ -7,10 +7,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from agent_adapter.core.identity import Identity, Position, Reentry
+from agent_adapter.core.inert import MAX_NAME, bounded
 
 Texts = str | Sequence[str]
 Said = Texts | Callable[[], Texts | Awaitable[Texts]] | None
 """What the user said: texts, or a function that finds them when they are asked for."""
+
+_NAMES = ("call_id", "run_id", "thread_id", "principal", "tenant", "parent_call_id")
 
 
 class ToolContext:
@@ -106,6 +109,13 @@ class ToolContext:
         self.edited: dict[str, Any] | None = None
         self.call_ref: Any = None
         self._sink: Callable[[Any, ToolContext], None] | None = None
+
+    def bound_names(self) -> None:
+        """Bound every id and name to 256 characters, a longer one by its hash."""
+        for name in _NAMES:
+            value = getattr(self, name)
+            if isinstance(value, str) and len(value) > MAX_NAME:
+                setattr(self, name, bounded(value))
 
     @property
     def identity(self) -> Identity:

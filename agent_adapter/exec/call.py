@@ -11,6 +11,7 @@ from agent_adapter.core.canonical import SecretValue, digest
 from agent_adapter.core.context import ToolContext
 from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid
 from agent_adapter.core.identity import Reentry
+from agent_adapter.core.inert import MAX_NAME, bounded
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import ApprovalDecision, RunLimits
 from agent_adapter.core.validation import dump
@@ -99,9 +100,7 @@ class Call:
         call_id: str | None,
     ) -> None:
         if ctx.call_ref is not None:
-            raise AgentAdapterError(
-                f"this ToolContext already served call {ctx.call_id}: make a new one for each call"
-            )
+            raise AgentAdapterError(f"{ctx!r} served a call: make a new one for each call")
         ctx.call_ref = self
         self.runtime = runtime
         self.spec = spec
@@ -135,9 +134,9 @@ class Call:
         self._intent: Intent | None = None
         self._payload: bytes | None = None
         self._raw_digest: str | None = None
-        self._find_run()
         if call_id is not None:
             ctx.call_id = call_id
+        self._find_run()
         if not ctx.call_id:  # some models send an empty id
             ctx.call_id = new_id("call")
 
@@ -148,16 +147,17 @@ class Call:
         self.scope: RunScope | None = None
         self.limits: RunLimits | None = self.runtime.limits
         self.depth = 1
-        around = current_scope.get()
-        if around is not None:
+        if (around := current_scope.get()) is not None:
             around.place(self)
+        if len(f"{ctx.call_id}{ctx.run_id}{ctx.thread_id}{ctx.principal}{ctx.tenant}") > MAX_NAME:
+            ctx.bound_names()
         if ctx.run_id is None:
             # It names the call's entries in the ledger; no rule is kept for a run like that.
             ctx.run_id = new_id("run")
             ctx.run_is_known = False
         given = ctx.found_identity
         run = ctx.run_id if given is None else given.run
-        name = ctx.run_id if run is None else run
+        name = ctx.run_id if run is None else run if len(run) <= MAX_NAME else bounded(run)
         # Without a tenant a run's name is its key; this is asked for every call.
         plain = ctx.tenant == "" and not name.startswith(TENANT_MARK)
         self.run_id: str = name if plain else run_key(ctx.tenant, name)

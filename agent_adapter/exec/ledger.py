@@ -15,6 +15,7 @@ from pydantic_core import to_json
 
 from agent_adapter.core.canonical import tagged
 from agent_adapter.core.errors import AgentAdapterError, StoreError, ToolError
+from agent_adapter.core.inert import short
 from agent_adapter.exec import large
 from agent_adapter.exec.in_flight import in_flight_of
 from agent_adapter.store import cache, doubt, ledger, pruning, queries
@@ -80,7 +81,7 @@ async def verify(
     if run_id is not None and not await store.read(
         lambda tx: tx.count("ledger", {"run_id": run_id})
     ):
-        raise AgentAdapterError(f"no run {run_id} in {store.url}")
+        raise AgentAdapterError(f"no run {short(run_id)} in {store.url}")
     totals = dict.fromkeys(("entries", "calls", "payloads", "erased", "pruned_channels"), 0)
     problems: list[str] = []
     seen: Counter[str] = Counter()

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from agent_adapter.core.errors import AgentAdapterError, StoreError
+from agent_adapter.core.inert import short
 from agent_adapter.exec import large
 from agent_adapter.store import pruning, switch
 from agent_adapter.store.base import Store
@@ -41,7 +42,7 @@ async def cancel_run(store: Store, run_id: str, *, by: str, reason: str = "") ->
     await store.flush()
     known = await store.write(lambda tx: switch.cancel_run(tx, run_id, by=by, reason=reason))
     if not known:
-        raise AgentAdapterError(f"no run {run_id} in {store.url}; nothing was cancelled")
+        raise AgentAdapterError(f"no run {short(run_id)} in {store.url}; nothing was cancelled")
 
 
 async def prune(store: Store, *, before: float, by: str, dry: bool = False) -> int:

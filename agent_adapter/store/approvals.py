@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent_adapter.core.inert import one_line, short
 from agent_adapter.core.types import ApprovalRequest
 from agent_adapter.store import ledger, people, reopening, timekeeping, votes, waits
 from agent_adapter.store.base import Row, Transaction
@@ -135,7 +136,7 @@ def decide(
     problem = people.problem(tx, reviewer, key)
     row = get(tx, id, tenant)
     if row is None:
-        return Refusal(reason=f"no approval {id}")
+        return Refusal(reason=f"no approval {short(id)}")
     if problem is not None:
         return Refusal(reason=problem, state=row["state"])
     row = expire(tx, row)
@@ -168,7 +169,7 @@ def take(tx: Transaction, use: Take) -> Refusal | None:
     """Use the approved record for this call, or return why not. Call it last before the intent."""
     row = get(tx, use.record_id, use.tenant)
     if row is None:
-        return Refusal(reason=f"no approval {use.record_id}")
+        return Refusal(reason=f"no approval {short(use.record_id)}")
     row = expire(tx, row)
     if row["state"] == "approved":
         why = timekeeping.why_not(timekeeping.moment(tx))
@@ -199,8 +200,8 @@ def _sorted(value: Any) -> str:
 
 
 def _unusable(row: Row) -> str:
-    by = f" by {row['reviewer']}" if row["state"] == "withdrawn" and row["reviewer"] else ""
-    why = f": {row['reason']}" if row["state"] == "withdrawn" else ""
+    by = f" by {short(row['reviewer'])}" if row["state"] == "withdrawn" and row["reviewer"] else ""
+    why = f": {one_line(row['reason'])}" if row["state"] == "withdrawn" else ""
     return f"approval {row['id']} is {row['state']}{by}{why}"
 
 
@@ -219,13 +220,15 @@ def _cannot_decide(
 ) -> Refusal | None:
     id, state = row["id"], row["state"]
     if state != "pending":
-        by = f" by {row['reviewer']}" if row["reviewer"] and state != "expired" else ""
-        why = f": {row['reason']}" if state == "withdrawn" else ""
+        by = f" by {short(row['reviewer'])}" if row["reviewer"] and state != "expired" else ""
+        why = f": {one_line(row['reason'])}" if state == "withdrawn" else ""
         return Refusal(reason=f"approval {id} is already {state}{by}{why}", state=state)
     asked = json.loads(row["request"])
     whose = {people.person_of(tx, row[name]) for name in ("principal", "requester")}
     if asked.get("by_others") and people.person_of(tx, reviewer, people.key_of(signature)) in whose:
-        return Refusal(reason=f"{reviewer} asked for this call and cannot decide it", state=state)
+        return Refusal(
+            reason=f"{short(reviewer)} asked for this call and cannot decide it", state=state
+        )
     if asked.get("signed") and signature is None:
         return Refusal(
             reason=f"approval {id} counts only with a reviewer's signature: give the reviewer's key"
@@ -333,7 +336,7 @@ def _cannot_ask(tx: Transaction, request: ApprovalRequest, terms: Terms) -> Refu
     theirs = {"principal": request.principal} | waiting
     if tx.count("approvals", theirs) >= terms.per_principal:
         whose = request.principal or "callers without a principal"
-        return Refusal(reason=f"{terms.per_principal} approvals of {whose} wait")
+        return Refusal(reason=f"{terms.per_principal} approvals of {short(whose)} wait")
     return None
 
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from agent_adapter.core.inert import MAX_NAME, bounded
+
 TENANT_MARK = "tenant:"
 """The prefix of the key of a tenant's run."""
 
@@ -22,6 +24,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 def run_key(tenant: str, run: str) -> str:
     """The key of a run: its own name without a tenant, so that it is readable."""
+    run = run if len(run) <= MAX_NAME else bounded(run)
     return (
         run
         if tenant == "" and not run.startswith(TENANT_MARK)

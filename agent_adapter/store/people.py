@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agent_adapter.core.inert import short
 from agent_adapter.core.logins import bare, folded
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Row, Transaction
@@ -60,10 +61,10 @@ def problem(tx: Transaction, login: str, key: str | None = None) -> str | None:
     person = tx.get("people", person_of(tx, login, key) or "")
     ended = person is not None and person["revoked_at"] is not None
     if ended or any(row is not None and _is_revoked(tx, row) for row in (used, signed)):
-        return f"{login} is revoked: decide under another log-in"
+        return f"{short(login)} is revoked: decide under another log-in"
     until = None if signed is None else signed["valid_until"]
     if until is not None and tx.now >= until:
-        return f"the key of {login} is out of its time: sign with a newer one"
+        return f"the key of {short(login)} is out of its time: sign with a newer one"
     return None
 
 
@@ -90,7 +91,7 @@ def signature_problem(
 ) -> str | None:
     """Why what a reviewer signed then (by the store's clock) does not count; `None` if it does."""
     if person_of(tx, reviewer) != person_of(tx, _KEY + signer, key):
-        return f"is signed by {signer}, and names {reviewer}"
+        return f"is signed by {short(signer)}, and names {short(reviewer)}"
     row = tx.get("logins", _KEY + key)
     if row is None:
         return None
@@ -119,11 +120,13 @@ def add(tx: Transaction, name: str, *, by: str) -> Row | Refusal:
     known = bare(name)
     if not known or ":" in folded(name) or len(name) > _LONGEST:
         return Refusal(
-            reason=f"{name!r} is no name for a person: use up to {_LONGEST} visible characters"
-            " without a colon"
+            reason=f"{short(name)!r} is no name for a person: use up to {_LONGEST} visible"
+            " characters without a colon"
         )
     if taken := _owner(tx, known):
-        return Refusal(reason=f"{name} is {taken['name']} already: names are compared without case")
+        return Refusal(
+            reason=f"{short(name)} is {taken['name']} already: names are compared without case"
+        )
     row: Row = {"id": f"psn_{secrets.token_hex(6)}", "name": name.strip(), "folded": known}
     row |= {"created_at": tx.now, "revoked_at": None}
     tx.insert("people", row)
@@ -150,7 +153,7 @@ def link(
     """
     person = find(tx, who)
     if person is None:
-        return Refusal(reason=f"no person {who}; `agent-adapter people list` shows all")
+        return Refusal(reason=f"no person {short(who)}; `agent-adapter people list` shows all")
     refused = _cannot_link(tx, person, logins, key) or _no_role(roles or {})
     if refused is not None:
         return refused
@@ -177,13 +180,15 @@ def revoke(tx: Transaction, which: str, *, by: str) -> Row | Refusal:
     if login is None or login["login"].startswith(_NAMED):
         person = find(tx, which)
         if person is None:
-            return Refusal(reason=f"no person or log-in {which}; `agent-adapter people list`")
+            return Refusal(
+                reason=f"no person or log-in {short(which)}; `agent-adapter people list`"
+            )
         table, key = "people", {"id": person["id"]}
     else:
         person = tx.get("people", login["person_id"]) or {}
         table, key = "logins", {"login": login["login"]}
     if not tx.update(table, key | {"revoked_at": None}, {"revoked_at": tx.now}):
-        return Refusal(reason=f"{which} is revoked already")
+        return Refusal(reason=f"{short(which)} is revoked already")
     facts = {"person": person["id"], "which": which, "reviewer": by}
     ledger.append(tx, UPKEEP, "person-revoked", None, facts)
     return person
@@ -266,13 +271,14 @@ def _no_login(tx: Transaction, person: Row, login: str) -> Refusal | None:
         or source in ("key", "name")
     ):
         return Refusal(
-            reason=f"{login!r} is no log-in: write os:NAME, token:NAME or proxy:NAME (a key is"
-            " given with --key)"
+            reason=f"{short(login)!r} is no log-in: write os:NAME, token:NAME or proxy:NAME (a key"
+            " is given with --key)"
         )
     owner = _owner(tx, bare(login))
     if owner is not None and owner["id"] != person["id"]:
         return Refusal(
-            reason=f"{login} has the name of {owner['name']}: log-ins of equal names are one person"
+            reason=f"{short(login)} has the name of {owner['name']}: log-ins of equal names are one"
+            " person"
         )
     return None
 

@@ -7,6 +7,7 @@ asking again.
 
 from __future__ import annotations
 
+from agent_adapter.core.inert import short
 from agent_adapter.store import ledger, waits
 from agent_adapter.store.approvals import Refusal, expire, get
 from agent_adapter.store.base import Row, Transaction
@@ -20,7 +21,7 @@ def withdraw(
     """Take back one question, or an approval that no call has used; the updated record."""
     row = get(tx, id, tenant)
     if row is None:
-        return Refusal(reason=f"no approval {id}")
+        return Refusal(reason=f"no approval {short(id)}")
     row = expire(tx, row)
     if row["state"] not in _OPEN:
         return Refusal(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
+
+from agent_adapter.store import open_store
 
 from .conftest import Run
 
@@ -138,3 +141,28 @@ def test_t5_a_bad_edit_is_refused_and_the_record_waits(run: Run, held: str) -> N
     ran = run("approvals", "approve", held, "--args", '{"amont": 4}')
     assert ran.code != 0 and "amont" in ran.err
     assert run("approvals", "show", held, "--json").json["state"] == "pending"
+
+
+EVIL = "c\x1b[2J\nRun it? [y/N]\r\u202e\u200b"
+
+
+async def _forge(id: str, **values: object) -> int:
+    store = open_store()
+    try:
+        return await store.write(lambda tx: tx.update("approvals", {"id": id}, values))
+    finally:
+        await store.aclose()
+
+
+@pytest.mark.parametrize("column", ["principal", "run_id", "thread_id", "tool"])
+@pytest.mark.parametrize("value", [EVIL, "x" * 1_000_000], ids=["hidden", "long"])
+def test_t13_ids_and_names_are_inert_in_lists_and_records(
+    run: Run, held: str, column: str, value: str
+) -> None:
+    """T13: whatever lies in the store, a terminal gets one visible line of 256 characters."""
+    assert asyncio.run(_forge(held, **{column: value})) == 1
+    for args in (("list",), ("show", held)):
+        ran = run("approvals", *args)
+        assert ran.code == 0 and held in ran.out
+        assert not set("\x1b\r\u202e\u200b") & set(ran.out)
+        assert "\nRun it?" not in ran.out and len(ran.out) < 10_000

@@ -268,3 +268,17 @@ async def test_t1_a_pending_edit_is_shown_as_a_difference(shop: ShopConsole) -> 
         assert "-  &#34;order&#34;: &#34;A1&#34;" in text
         assert "+  &#34;order&#34;: &#34;EVIL&#34;" in text and "1 of 2" in text
     assert 'value="EVIL"' in browser.get(f"/approvals/{id}").text
+
+
+@pytest.mark.parametrize("column", ["principal", "requester", "run_id", "thread_id", "tool"])
+async def test_t13_ids_and_names_are_inert_and_bounded(shop: ShopConsole, column: str) -> None:
+    """T13: whatever lies in the store, a page shows one visible line of 256 characters."""
+    id = await shop.ask()
+    browser = await shop.browser()
+    for value in ("c\x1b[2J\nRun it?\u202e\u200b", "x" * 1_000_000):
+        forged = {column: value}
+        await shop.store.write(lambda tx, it=forged: tx.update("approvals", {"id": id}, it))
+        for path in ("/approvals", f"/approvals/{id}"):
+            text = browser.get(path).text
+            assert not set("\x1b\u202e\u200b") & set(text) and "\nRun it?" not in text
+            assert "x" * 300 not in text.replace("/runs/" + "x" * 1_000_000, "")

@@ -20,6 +20,7 @@ from agent_adapter.core.errors import (
     ToolInDoubt,
 )
 from agent_adapter.core.events import ApprovalDecided, ApprovalRequested
+from agent_adapter.core.inert import short, visible
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import stages, taint, waiting
@@ -183,8 +184,8 @@ def refuse(tool: str, decision: ApprovalDecision) -> None:
     if decision.lapsed == "expired":
         raise ApprovalExpired(f"{tool}: {decision.reason or 'its approval expired'}")
     if not decision.approved:
-        by = f" by {decision.reviewer}" if decision.reviewer else ""
-        why = decision.reason or "no reason given"
+        by = f" by {short(decision.reviewer)}" if decision.reviewer else ""
+        why = visible(decision.reason or "no reason given")
         if decision.lapsed == "withdrawn":
             raise ApprovalWithdrawn(f"the question about {tool} was withdrawn{by}: {why}")
         raise ApprovalDenied(f"{tool} was denied{by}: {why}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent_adapter.core.errors import AgentAdapterError
-from agent_adapter.core.inert import short
+from agent_adapter.core.inert import MAX_NAME, short
 from agent_adapter.core.logins import bare
 from agent_adapter.exec.approval.edits import checked_edit
 from agent_adapter.exec.approval.presented import (
@@ -233,6 +233,8 @@ class Inbox:
         `key` signs it. With `seen` it counts only for the record as the reviewer saw it.
         """
         tenant = self._tenant
+        if len(reviewer) > MAX_NAME:
+            return Refusal(reason=f"{short(reviewer)}: a name has at most {MAX_NAME} characters")
         row = await self._store.read(lambda tx: approvals.get(tx, id, tenant))
         if row is None:
             return Refusal(reason=f"no approval {short(id)}")

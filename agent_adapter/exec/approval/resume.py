@@ -14,6 +14,7 @@ from agent_adapter.core.errors import (
     ApprovalExpired,
     ApprovalPending,
 )
+from agent_adapter.core.inert import short
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import RunLimits
@@ -42,7 +43,7 @@ async def resumed(
     records = getattr(runtime.approval, "store", None) or runtime.store
     row = await records.read(_as_it_stands(record_id, tenant))
     if row is None:
-        raise ApprovalDenied(f"no approval {record_id} in {records.url}")
+        raise ApprovalDenied(f"no approval {short(record_id)} in {records.url}")
     if row["state"] == "expired":
         # Written down here: a clock that is set back must not revive it.
         await records.write(_expired(record_id, tenant))

@@ -153,7 +153,7 @@ class Signers:
         except InvalidSignature:
             return f"the signature on approval {id} does not fit what the record says"
         if kept["public"] != _text_of(key):
-            return f"the signature on approval {id} names another key than {signer!r}'s"
+            return f"the signature on approval {id} names another key than {short(signer)}'s"
         uncovered = _not_covered(row, runs, kept)
         if uncovered is not None:
             return uncovered
