@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
 MAX_NAME = 256
 """The most characters of an id or a name that are kept or shown."""
@@ -20,6 +23,11 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(_shown(char) for char in text)
+
+
+def text_of(arguments: Mapping[str, Any]) -> str:
+    """Arguments as indented JSON in which nothing is hidden."""
+    return visible(json.dumps(arguments, ensure_ascii=False, indent=2))
 
 
 def one_line(text: str) -> str:

@@ -20,12 +20,11 @@ from agent_adapter.core.errors import (
     ToolInDoubt,
 )
 from agent_adapter.core.events import ApprovalDecided, ApprovalRequested
-from agent_adapter.core.inert import short, visible
+from agent_adapter.core.inert import short, text_of, visible
 from agent_adapter.core.ports import ApprovalPort
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec import stages, taint, waiting
 from agent_adapter.exec.approval.ports.deferred import decision_of
-from agent_adapter.exec.approval.presented import text_of
 from agent_adapter.exec.approval.question import Question
 from agent_adapter.exec.approval.request import counts, request_of, runs_again, unclear
 from agent_adapter.exec.call import UNREAD, Call

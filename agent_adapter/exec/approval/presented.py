@@ -18,7 +18,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from agent_adapter.core.canonical import digest
-from agent_adapter.core.inert import one_line, short, visible
+from agent_adapter.core.inert import one_line, short, text_of
 from agent_adapter.core.types import ApprovalRequest
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.keys import run_scope_of
@@ -129,11 +129,6 @@ class Presented:
         if bound.principal:
             said.append(f"on behalf of {short(bound.principal)}")
         return said
-
-
-def text_of(arguments: Mapping[str, Any]) -> str:
-    """Arguments as indented JSON in which nothing is hidden."""
-    return visible(json.dumps(arguments, ensure_ascii=False, indent=2))
 
 
 def present(

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from agent_adapter.core.canonical import digest
+from agent_adapter.core.inert import text_of
 from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
-from agent_adapter.exec.approval.presented import text_of
 from agent_adapter.exec.call import Call
 from agent_adapter.store.base import Row
 

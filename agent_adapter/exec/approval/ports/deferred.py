@@ -115,7 +115,8 @@ def decision_of(row: Row | Refusal) -> ApprovalDecision:
     if row["state"] == "denied":
         return ApprovalDecision.deny(**known)
     if row["state"] in ("approved", "taken"):
-        approved = ApprovalDecision.approve(arguments=edited_of(row), **known)
+        edited = None if row["edited"] is None else edited_of(row)
+        approved = ApprovalDecision.approve(arguments=edited, **known)
         return dataclasses.replace(approved, signature=row["signature"])
     if row["state"] == "expired":
         late = ApprovalDecision.deny(reason=f"approval {row['id']} expired", record_id=row["id"])
