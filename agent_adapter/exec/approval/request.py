@@ -90,19 +90,25 @@ def request_of(
     """The question about this call, with everything a reviewer must see."""
     ctx = call.ctx
     arguments = call.arguments
+    shown, key = text_of(arguments), call.key()
+    earlier = tuple(
+        f"{row['tool']} {row['call_key']} ({row['ending'] or 'open'})" for row in call.earlier
+    )
+    accepted = tuple(row["call_key"] for row in call.earlier)
+    why, doubts = _with_reentry(call, reason), tuple(sorted(unclear(call.earlier)))
     return ApprovalRequest(
         tool=call.spec.name,
         description=call.spec.description,
         arguments=arguments,
-        shown=text_of(arguments),
+        shown=shown,
         call_id=ctx.call_id or "",
         run_id=call.run_id,
         thread_id=ctx.thread_id,
-        call_key=call.key(),
+        call_key=key,
         binding=binding_of(call),
         fingerprint=call.spec.fingerprint,
         digest=call.digest,
-        reason=_with_reentry(call, reason),
+        reason=why,
         effects=call.spec.effects,
         principal=ctx.principal,
         requester=call.requester,
@@ -111,11 +117,9 @@ def request_of(
         n=call.n or 1,
         tags=tuple(call.spec.tags),
         taint=taint,
-        earlier=tuple(
-            f"{row['tool']} {row['call_key']} ({row['ending'] or 'open'})" for row in call.earlier
-        ),
-        accepted=tuple(row["call_key"] for row in call.earlier),
-        doubts=tuple(sorted(unclear(call.earlier))),
+        earlier=earlier,
+        accepted=accepted,
+        doubts=doubts,
         edits_allowed=edits_allowed,
         payload=call.masked_payload(),
         conversation=call.conversation,
