@@ -321,7 +321,7 @@ class Call:
             reexecutes=ctx.reexecutes,
             replayed=self._taken_back(),
             workflow=self.spec.workflow,
-            keyed=is_keyed(ctx),
+            keyed=self.position_key is not None and is_keyed(ctx),
             call_id=ctx.call_id,
             root_run_id=self.root_run_id,
             parent_call_key=self.parent.key() if self.parent is not None else None,
