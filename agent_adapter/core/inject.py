@@ -25,9 +25,17 @@ class Depends:
 
 
 class Secret:
-    """`Annotated[T, Secret()]`: masked in records, traces and for reviewers."""
+    """`Annotated[T, Secret()]`: masked in records, traces and for reviewers.
+
+    It may stand inside of a parameter's type: on a field of a model, dataclass, TypedDict or
+    NamedTuple, or on the members of a list or dictionary.
+    """
 
     __slots__ = ()
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
+        """The schema of the type, which says that its value is never shown."""
+        return {**handler(core_schema), "writeOnly": True}
 
     def __repr__(self) -> str:
         return "Secret()"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
+from pydantic_core.core_schema import ErrorType
 
 from agent_adapter.core.schema.mending import json_text_at
 from agent_adapter.core.schema.references import target_of
@@ -20,6 +21,9 @@ MAX_PROBLEMS = 50
 
 JSON_TEXT = "you sent JSON text where an object or array belongs; send the value itself"
 """The problem of arguments that were encoded as JSON twice."""
+
+_WITHOUT_VALUE = frozenset(get_args(ErrorType)) - {"value_error", "assertion_error"}
+"""The kinds of Pydantic's own problems, whose texts have no value in them."""
 
 _LONGEST = 80
 """The most characters of an unknown name that are compared and quoted."""
@@ -46,12 +50,17 @@ def field_problems(
     args: Mapping[str, Any],
     schema: Mapping[str, Any],
     secrets: frozenset[str],
+    guarded: frozenset[str] = frozenset(),
 ) -> list[str]:
-    """One line per field of a Pydantic error; a secret's value is never quoted."""
+    """One line per field of a Pydantic error; a secret's value is never quoted.
+
+    Of the arguments in `guarded`, which hold secrets inside, no text of a validator is quoted.
+    """
     found: dict[Path, list[str]] = {}
     for item in error.errors(include_url=False, include_context=False):
         path = _data_path(item["loc"], args, item["type"])
-        secret = bool(path) and path[0] in secrets
+        quoted = item["type"] in _WITHOUT_VALUE or not path or path[0] not in guarded
+        secret = bool(path) and (path[0] in secrets or not quoted)
         if item["type"] == "extra_forbidden" and path:
             found.setdefault(path, [])
             continue

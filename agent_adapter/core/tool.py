@@ -25,6 +25,7 @@ from agent_adapter.core.schema.dialects import neutral
 from agent_adapter.core.schema.from_function import Collects, collects, read_function, runs_async
 from agent_adapter.core.schema.injection import Injection, register_injection
 from agent_adapter.core.schema.mending import json_text_at, mended
+from agent_adapter.core.schema.secret_parts import masked_at
 from agent_adapter.core.schema.sinks import Marks, SinkValue
 from agent_adapter.core.second_names import SPEC_ATTRIBUTE, inherited
 from agent_adapter.core.types import CachePolicy, Effects, RetryPolicy, Trust
@@ -83,6 +84,7 @@ class ToolSpec:
     collects: Collects | None = field(default=None, repr=False)
     injected: tuple[Injection, ...] = field(default=(), repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    secret_parts: Mapping[str, Marks] = field(default_factory=dict, repr=False)
     plain: bool = field(default=False, repr=False)
     marks: Marks | None = field(default=None, repr=False)
     arguments: ArgumentCheck = field(repr=False)
@@ -153,6 +155,7 @@ class ToolSpec:
             collects=collects(fn),
             injected=read.injected,
             secrets=read.secrets,
+            secret_parts=read.secret_parts,
             plain=read.plain,
             marks=sinks.marks_of(read.model),
             arguments=check,
@@ -234,7 +237,10 @@ class ToolSpec:
                 pass  # a value needs the serialiser of its type: they are written one by one
         shown: dict[str, Any] = {}
         for name, value in values.items():
-            if name in self.secrets:
+            if name in self.secret_parts:
+                for public, part in self._shown(name, value, key).items():
+                    shown[public] = masked_at(self.secret_parts[name], part, key)
+            elif name in self.secrets:
                 shown[self.arguments.public_name(name)] = self._hashed(name, value, key)
             else:
                 shown |= self._shown(name, value, key)

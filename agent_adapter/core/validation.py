@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from agent_adapter.core.errors import ToolArgsInvalid
 from agent_adapter.core.json_values import SecretWriter, in_clear, json_ready, needs_rewriting
 from agent_adapter.core.problems import capped, field_problems, unknown_argument, unwritable
-from agent_adapter.core.schema.json_reading import json_validator, written_by_type
+from agent_adapter.core.schema.json_reading import holding_secrets, json_validator, written_by_type
 from agent_adapter.core.schema.mending import has_aliases, mended
 
 Validate = Callable[[str, Mapping[str, Any]], dict[str, Any]]
@@ -75,6 +75,7 @@ class ModelCheck:
         "_aliased",
         "_by_type",
         "_fields",
+        "_guarded",
         "_known",
         "_model",
         "_plain",
@@ -105,6 +106,8 @@ class ModelCheck:
         self._public = {fields[field]: _alias(model, field) for field in fields}
         self._known = frozenset(schema.get("properties", {}))
         self._secrets = frozenset(self._public[name] for name in secrets)
+        inside: frozenset[str] = frozenset() if plain else holding_secrets(model)
+        self._guarded = frozenset(self._public[fields[field]] for field in inside)
         self.may_be_slow = False
         self._plain = plain
         own: frozenset[str] = frozenset() if plain else written_by_type(model)
@@ -208,7 +211,7 @@ class ModelCheck:
         if unknown:
             failure = self._failure({key: args[key] for key in args if key in self._known})
         if isinstance(failure, ValidationError):
-            problems += field_problems(failure, args, self.schema, self._secrets)
+            problems += field_problems(failure, args, self.schema, self._secrets, self._guarded)
         elif not problems:
             problems = [unwritable(failure)]
         return problems

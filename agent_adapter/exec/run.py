@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic_core import from_json
 
 from agent_adapter.core.errors import (
     AgentAdapterError,
@@ -133,8 +134,12 @@ def _redacted(call: Call, exc: ToolError) -> ToolError:
 def _secret_texts(call: Call) -> set[str]:
     """All texts in the call's secrets, nested ones included."""
     found: set[str] = set()
+    parts = call.spec.secret_parts
     for name, value in call.bound.items():
-        _collect(value, name in call.spec.secrets, found)
+        _collect(value, name in call.spec.secrets and name not in parts, found)
+        if name in parts:
+            (clear,) = from_json(call.spec.dump({name: value})).values()
+            found.update(each.text for each in parts[name].values(clear) if each.text)
     return found
 
 

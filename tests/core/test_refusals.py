@@ -6,12 +6,11 @@ import asyncio
 import functools
 import typing
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_adapter.core.errors import ToolDefinitionError
-from agent_adapter.core.inject import Secret
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import CachePolicy, RetryPolicy
 
@@ -62,10 +61,6 @@ def unwritable_default(x: int = object()) -> None:  # type: ignore[assignment]  
 
 
 def nan_default(x: float = float("nan")) -> None:
-    """Does."""
-
-
-def nested_secret(x: list[Annotated[str, Secret()]]) -> None:
     """Does."""
 
 
@@ -127,11 +122,6 @@ SIGNATURES: list[tuple[Callable[..., Any], str]] = [
         "could not be shown it; use `None` and make the value inside the function",
     ),
     (
-        nested_secret,
-        "tool 'nested_secret': parameter 'x' has Secret() inside its type; only a whole top-level "
-        "parameter can be secret: write `Annotated[T, Secret()]` around it",
-    ),
-    (
         Shop.price,
         "tool 'price': parameter 'self' has no annotation; decorate a bound method instead, such "
         "as `tool(instance.method)`",
@@ -180,8 +170,11 @@ POLICIES: list[tuple[dict[str, Any], str]] = [
     ({"confrim": True}, "tool 'fine': unknown option confrim; a tool has targets, confirm,"),
     ({"effects": "delete"}, "effects is one of 'read', 'idempotent', 'write', not 'delete'"),
     ({"trust": True}, "trust is one of 'trusted', 'untrusted', not True"),
-    ({"confirm": 1}, "confirm is True, False, 'tainted' or a callable (args, ctx) -> bool, not 1"),
-    ({"confirm": "yes"}, "confirm is True, False, 'tainted' or a callable"),
+    (
+        {"confirm": 1},
+        "confirm is True, False, 'tainted', 'provenance' or a callable (args, ctx) -> bool, not 1",
+    ),
+    ({"confirm": "yes"}, "confirm is True, False, 'tainted', 'provenance' or a callable"),
     ({"egress": 1}, "egress is True or False, not 1"),
     ({"timeout": 0}, "timeout is a positive, finite number of seconds, or None for no limit"),
     ({"timeout": True}, "timeout is a positive, finite number of seconds"),

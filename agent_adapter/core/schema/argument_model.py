@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import types
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -12,7 +11,6 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from agent_adapter.core.errors import ToolDefinitionError
-from agent_adapter.core.inject import Secret
 from agent_adapter.core.schema.annotations import Resolver
 from agent_adapter.core.schema.docstrings import DocText
 
@@ -171,7 +169,10 @@ def _without_defaults(
     for field, parameter in fields.items():
         if parameter in secrets:
             alias = model.model_fields[field].alias or field
-            schema.get("properties", {}).get(alias, {}).pop("default", None)
+            declared = schema.get("properties", {}).get(alias, {})
+            declared.pop("default", None)
+            if declared.get("format") != "password":  # the parameter itself says so
+                declared.pop("writeOnly", None)
     return schema
 
 
@@ -182,36 +183,3 @@ def _schema_problem(exc: Exception) -> str:
             "and make the value inside the function"
         )
     return f"its type has no JSON Schema ({_first_line(exc)}); use a type that JSON can carry"
-
-
-def secret_parameters(name: str, annotations: dict[str, Any]) -> frozenset[str]:
-    """The parameters marked `Secret()`; a mark further inside is refused."""
-    found = set()
-    for parameter, annotation in annotations.items():
-        if get_origin(annotation) is Annotated:
-            base, *metadata = get_args(annotation)
-            if any(isinstance(item, Secret) or item is Secret for item in metadata):
-                found.add(parameter)
-            annotation = base
-        if _mentions_secret(annotation, set()):
-            raise ToolDefinitionError(
-                f"tool {name!r}: parameter {parameter!r} has Secret() inside its type; only a "
-                "whole top-level parameter can be secret: write `Annotated[T, Secret()]` around it"
-            )
-    return frozenset(found)
-
-
-def _mentions_secret(annotation: Any, seen: set[int]) -> bool:
-    if isinstance(annotation, Secret) or annotation is Secret:
-        return True
-    if id(annotation) in seen:
-        return False
-    seen.add(id(annotation))
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        parts: list[Any] = []
-        for info in annotation.model_fields.values():
-            parts += [info.annotation, *info.metadata]
-        return any(_mentions_secret(part, seen) for part in parts)
-    if isinstance(annotation, types.GenericAlias) or get_args(annotation):
-        return any(_mentions_secret(part, seen) for part in get_args(annotation))
-    return False

@@ -16,13 +16,14 @@ from agent_adapter.core.schema.annotations import Resolver, written_function
 from agent_adapter.core.schema.argument_model import (
     argument_model,
     model_schema,
-    secret_parameters,
 )
 from agent_adapter.core.schema.docstrings import DocText, read_docstring
 from agent_adapter.core.schema.injection import Injection, injection_of
 from agent_adapter.core.schema.json_types import is_closed, is_plain
 from agent_adapter.core.schema.normal import normal
 from agent_adapter.core.schema.parameter_types import described_type, refuse_one_shot
+from agent_adapter.core.schema.secret_parts import is_whole, secret_marks
+from agent_adapter.core.schema.sinks import Marks
 
 Collects = Literal["sync", "async"]
 """Which kind of generator a tool is, whose items become one list."""
@@ -47,6 +48,7 @@ class FunctionSignature:
     doc: DocText
     injected: tuple[Injection, ...]
     secrets: frozenset[str]
+    secret_parts: dict[str, Marks]
     fields: dict[str, str]
     returns: Any
     plain: bool
@@ -73,13 +75,16 @@ def read_function(name: str, fn: Callable[..., Any]) -> FunctionSignature:
     plain = all(map(is_plain, annotations.values())) and not any(
         isinstance(parameter.default, FieldInfo) for parameter in supplied
     )
-    secrets = secret_parameters(name, annotations)
+    marked = secret_marks(annotations)
+    secrets = frozenset(marked)
+    parts = {each: marks for each, marks in marked.items() if not is_whole(marks)}
     return FunctionSignature(
         model=model,
-        schema=_normal_schema(name, model_schema(name, model, fields, secrets)),
+        schema=_normal_schema(name, model_schema(name, model, fields, secrets - parts.keys())),
         doc=doc,
         injected=tuple(injected),
         secrets=secrets,
+        secret_parts=parts,
         fields=fields,
         returns=_returned(returns, resolver),
         plain=plain,

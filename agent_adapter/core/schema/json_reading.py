@@ -53,6 +53,14 @@ def written_by_type(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(found)
 
 
+def holding_secrets(model: type[BaseModel]) -> frozenset[str]:
+    """The fields of `model` with one of Pydantic's secrets anywhere inside."""
+    schema: Any = model.__pydantic_core_schema__
+    shared = {each["ref"]: each for each in schema.get("definitions", ()) if "ref" in each}
+    parts = _fields(schema).items()
+    return frozenset(name for name, part in parts if any(map(_is_secret, _nodes(part, shared))))
+
+
 def _fields(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     node: Any = schema
     while isinstance(node, Mapping) and "fields" not in node:

@@ -74,7 +74,7 @@ class Marks:
 def marks_of(model: type[BaseModel]) -> Marks:
     """The marks in the annotations of a tool's parameters."""
     found = Marks()
-    _Reader().into(found, model)
+    MarkReader().into(found, model)
     return found
 
 
@@ -166,7 +166,7 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-class _Reader:
+class MarkReader:
     """Reads annotations; the marks of a class are made once, so that it may contain itself."""
 
     def __init__(self) -> None:
@@ -174,7 +174,7 @@ class _Reader:
 
     def into(self, marks: Marks, annotation: Any, metadata: Iterable[Any] = ()) -> None:
         """Add what `annotation` and its metadata mark."""
-        self._note(marks, metadata)
+        self.note(marks, metadata)
         origin, args = get_origin(annotation), get_args(annotation)
         if origin is Annotated:
             self.into(marks, args[0], args[1:])
@@ -192,13 +192,14 @@ class _Reader:
             for part in args:
                 self._inside(marks, part)
 
-    def _note(self, marks: Marks, metadata: Iterable[Any]) -> None:
+    def note(self, marks: Marks, metadata: Iterable[Any]) -> None:
+        """Add the marks that the metadata of an annotation are."""
         for item in metadata:
             if item is Sink:
                 raise ToolDefinitionError("Sink needs a kind: write Sink('recipient')")
             if isinstance(item, Sink):
                 marks.kinds.add(item.kind)
-            self._note(marks, getattr(item, "metadata", None) or ())
+            self.note(marks, getattr(item, "metadata", None) or ())
 
     def _inside(self, marks: Marks, annotation: Any) -> None:
         part = Marks()

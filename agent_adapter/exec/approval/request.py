@@ -95,6 +95,7 @@ def request_of(
         f"{row['tool']} {row['call_key']} ({row['ending'] or 'open'})" for row in call.earlier
     )
     accepted = tuple(row["call_key"] for row in call.earlier)
+    secrets = _whole_secrets(call)
     why, doubts = _with_reentry(call, reason), tuple(sorted(unclear(call.earlier)))
     return ApprovalRequest(
         tool=call.spec.name,
@@ -129,8 +130,16 @@ def request_of(
         root_run_id=call.root_run_id,
         limits=call.limits,
         schema=call.spec.arguments.schema,
-        secrets=tuple(sorted(map(call.spec.arguments.public_name, call.spec.secrets))),
+        secrets=secrets,
         policy_fingerprint=call.plan.policy_fingerprint,
+    )
+
+
+def _whole_secrets(call: Call) -> tuple[str, ...]:
+    """The arguments that are secret whole, by the names that the schema uses."""
+    spec = call.spec
+    return tuple(
+        spec.arguments.public_name(name) for name in sorted(spec.secrets - spec.secret_parts.keys())
     )
 
 
