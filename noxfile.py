@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -63,6 +64,19 @@ def contract(session: nox.Session, framework: str) -> None:
     paths = sorted(str(path) for path in ROOT.glob(f"tests/integrations/test_{framework}_*.py"))
     if not paths:
         session.error(f"no test file tests/integrations/test_{framework}_*.py")
+    session.run("python", "-m", "pytest", "-m", "contract", *paths, *session.posargs)
+
+
+@nox.session
+@nox.parametrize("framework", FRAMEWORKS)
+def lowest(session: nox.Session, framework: str) -> None:
+    """Run one integration's contract with the oldest release of its framework that is stated."""
+    extra = CLIENTS if framework == "generic" else framework.replace("_", "-")
+    stated = PROJECT["project"]["optional-dependencies"]
+    ranges = [text for name in extra.split(",") for text in stated[name]]
+    pins = [re.sub(r">=([^,]+).*", r"==\1", text) for text in ranges]
+    session.install("-e", f".[{extra}]", *pins, *GROUPS)
+    paths = sorted(str(path) for path in ROOT.glob(f"tests/integrations/test_{framework}_*.py"))
     session.run("python", "-m", "pytest", "-m", "contract", *paths, *session.posargs)
 
 

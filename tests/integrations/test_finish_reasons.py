@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -30,7 +30,12 @@ WIRES: dict[str, tuple[Any, dict[str, Any]]] = {
 # Every reason that may cut a call off, in each provider's words.
 CUTS: dict[str, dict[str, str]] = {
     "chat": {"length": "length", "content_filter": "content-filter", "refusal": "refusal"},
-    "responses": {"max_output_tokens": "length", "content_filter": "content-filter"},
+    "responses": {
+        "max_output_tokens": "length",
+        "content_filter": "content-filter",
+        "max_messages": "unknown",
+        "steered": "unknown",
+    },
     "messages": {
         "max_tokens": "length",
         "model_context_window_exceeded": "length",
@@ -39,12 +44,28 @@ CUTS: dict[str, dict[str, str]] = {
     },
     "contents": {
         "MAX_TOKENS": "length",
+        "CONTINUATION": "length",
         "SAFETY": "content-filter",
         "RECITATION": "content-filter",
+        "LANGUAGE": "content-filter",
+        "BLOCKLIST": "content-filter",
         "PROHIBITED_CONTENT": "content-filter",
+        "SPII": "content-filter",
+        "IMAGE_SAFETY": "content-filter",
+        "IMAGE_PROHIBITED_CONTENT": "content-filter",
+        "IMAGE_RECITATION": "content-filter",
+        "ESCALATION": "content-filter",
+        "MODEL_ARMOR": "content-filter",
         "MALFORMED_FUNCTION_CALL": "malformed-call",
         "UNEXPECTED_TOOL_CALL": "malformed-call",
+        "TOO_MANY_TOOL_CALLS": "malformed-call",
+        "MALFORMED_RESPONSE": "malformed-call",
+        "FINISH_REASON_UNSPECIFIED": "unknown",
         "OTHER": "unknown",
+        "IMAGE_OTHER": "unknown",
+        "NO_IMAGE": "unknown",
+        "MISSING_THOUGHT_SIGNATURE": "unknown",
+        "PUP_LIMITED_DISABLED": "unknown",
     },
 }
 NORMAL: dict[str, tuple[str, ...]] = {
@@ -53,8 +74,36 @@ NORMAL: dict[str, tuple[str, ...]] = {
     "messages": ("tool_use", "end_turn"),
     "contents": ("STOP",),
 }
+OTHERS = {"messages": {"pause_turn", "stop_sequence"}}
+"""Words with tests of their own."""
 CASES = [(wire, word) for wire, words in CUTS.items() for word in words]
 STREAMED = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+
+
+def _words_of_the_clients() -> dict[str, set[str]]:
+    """Every word that the installed clients know for why a response ended."""
+    from anthropic.types import StopReason
+    from google.genai.types import FinishReason
+    from openai.types.chat.chat_completion import Choice
+    from openai.types.responses.response import IncompleteDetails
+
+    def listed(annotation: Any) -> set[str]:
+        parts = get_args(annotation)
+        return {part for part in parts if isinstance(part, str)}.union(*map(listed, parts))
+
+    return {
+        "chat": listed(Choice.model_fields["finish_reason"].annotation),
+        "responses": listed(IncompleteDetails.model_fields["reason"].annotation),
+        "messages": listed(StopReason),
+        "contents": {reason.value for reason in FinishReason},
+    }
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_every_word_of_a_client_is_tried(wire: str) -> None:
+    """A word that a provider adds is not left to chance: this fails until it has a row here."""
+    tried = {*CUTS[wire], *NORMAL[wire], *OTHERS.get(wire, ())}
+    assert _words_of_the_clients()[wire] - tried == set()
 
 
 class Files:
@@ -187,6 +236,17 @@ async def test_paused_turn_runs_none_of_its_calls(streamed: bool) -> None:
     result, script = await files.loop("messages", Ended(calls, "pause_turn"), stream=streamed)
     assert (files.ran, result.turns) == ([], 2)
     assert script.requests[1]["messages"][-1]["content"][0]["id"] == "c1"
+
+
+@STREAMED
+async def test_stop_sequence_ends_a_text_and_may_cut_a_call_off(streamed: bool) -> None:
+    """The caller's own sequence may stand in the middle of an argument."""
+    files = Files()
+    calls = Ended([("c1", "remove", {"only": "a"})], "stop_sequence")
+    await files.loop("messages", calls, stream=streamed)
+    assert files.ran == []
+    result, _ = await files.loop("messages", Ended("an answ", "stop_sequence"), stream=streamed)
+    assert (result.status, result.finish, result.text) == ("done", "stop", "an answ")
 
 
 @STREAMED

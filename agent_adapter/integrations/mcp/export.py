@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -82,10 +83,16 @@ def mcp_server(
         version=version,
         instructions=instructions,
         lifespan=connection,
-        get_tool_input_schema=schemas.get,
         on_list_tools=list_tools,
         on_call_tool=_handler(specs, runner_for(executor)),
+        **_schema_lookup(Server, schemas),
     )
+
+
+def _schema_lookup(server: Any, schemas: dict[str, Any]) -> dict[str, Any]:
+    """How a server finds the schema of a tool, in releases of the SDK that ask for it."""
+    known = inspect.signature(server).parameters
+    return {"get_tool_input_schema": schemas.get} if "get_tool_input_schema" in known else {}
 
 
 def mcp_tool(spec: ToolSpec, *, executor: ToolRunner | None = None) -> ServerTool:
