@@ -11,9 +11,8 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module, metadata
 from typing import Any
-
-import httpx2
 
 _NUMBERS = itertools.count(1)
 
@@ -34,31 +33,41 @@ def _taken(turn: Any, usual: str) -> tuple[Any, Any]:
 class Script:
     """The turns of a model, handed out one for each request; afterwards it says "done"."""
 
+    distribution: str
+    """The client's, whose older releases use another HTTP library."""
+
     def __init__(self, *turns: Any) -> None:
         self.turns = list(turns)
         self.requests: list[dict[str, Any]] = []
         self.number = 0
 
     @property
-    def transport(self) -> httpx2.MockTransport:
-        """Answers the requests of one client."""
-        return httpx2.MockTransport(self._handle)
+    def library(self) -> Any:
+        """The HTTP library of the installed client."""
+        needed = metadata.requires(self.distribution) or ()
+        newer = any(text.startswith("httpx2") and "extra" not in text for text in needed)
+        return import_module("httpx2" if newer else "httpx")
 
     @property
-    def http(self) -> httpx2.AsyncClient:
-        """An HTTP client for an SDK."""
-        return httpx2.AsyncClient(transport=self.transport)
+    def transport(self) -> Any:
+        """Answers the requests of one client."""
+        return self.library.MockTransport(self._handle)
 
-    def _handle(self, request: httpx2.Request) -> httpx2.Response:
+    @property
+    def http(self) -> Any:
+        """An HTTP client for an SDK."""
+        return self.library.AsyncClient(transport=self.transport)
+
+    def _handle(self, request: Any) -> Any:
         body = json.loads(request.content)
         self.requests.append(body)
         self.number = next(_NUMBERS)  # as a provider gives out response ids
         turn = self.turns.pop(0) if self.turns else "done"
         streamed = bool(body.get("stream")) or "stream" in str(request.url)
         if not streamed:
-            return httpx2.Response(200, json=self.whole(turn))
+            return self.library.Response(200, json=self.whole(turn))
         lines = "".join(_event(*event) for event in self.pieces(turn))
-        return httpx2.Response(200, text=lines, headers={"content-type": "text/event-stream"})
+        return self.library.Response(200, text=lines, headers={"content-type": "text/event-stream"})
 
     def whole(self, turn: Any) -> dict[str, Any]:
         """The turn as one response."""
@@ -84,6 +93,8 @@ def _halves(text: str) -> tuple[str, str]:
 
 class ChatScript(Script):
     """OpenAI's Chat Completions."""
+
+    distribution = "openai"
 
     def client(self) -> Any:
         """An async client."""
@@ -136,6 +147,8 @@ class ChatScript(Script):
 
 class ResponsesScript(Script):
     """OpenAI's Responses."""
+
+    distribution = "openai"
 
     def client(self) -> Any:
         """An async client."""
@@ -211,6 +224,8 @@ class ResponsesScript(Script):
 
 class MessagesScript(Script):
     """Anthropic's Messages API."""
+
+    distribution = "anthropic"
 
     def client(self) -> Any:
         """An async client."""
@@ -297,6 +312,8 @@ def _read(block: dict[str, Any]) -> str:
 
 class GeminiScript(Script):
     """Gemini's generate-content API; `ids=False` is a backend that gives calls no id."""
+
+    distribution = "google-genai"
 
     def __init__(self, *turns: Any, ids: bool = True) -> None:
         super().__init__(*turns)
