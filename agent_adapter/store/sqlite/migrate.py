@@ -10,6 +10,7 @@ from sqlalchemy.pool import StaticPool
 
 from agent_adapter.store.sql.migrate import upgrade
 from agent_adapter.store.sqlite.inspection import APPLICATION_ID
+from agent_adapter.store.sqlite.writer import begin_immediate
 
 
 def migrate(
@@ -17,7 +18,7 @@ def migrate(
 ) -> None:
     """Run the missing migrations, and `then`, and mark the file as ours: all in one transaction."""
     engine = sa.create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
-    connection.execute("BEGIN IMMEDIATE")
+    begin_immediate(connection)
     try:
         with engine.connect() as borrowed:
             upgrade(borrowed)

