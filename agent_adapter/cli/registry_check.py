@@ -108,9 +108,13 @@ def _exports(spec: ToolSpec, usable: dict[str, Integration]) -> Iterator[ToolFin
 
 
 def _round_trip(spec: ToolSpec) -> Iterator[ToolFinding]:
-    """An example, checked, written as an approval would bind it, and read back; nothing runs."""
+    """An example, checked, written as an approval would bind it, read back, and planned.
+
+    Nothing runs: no hook, rule or function is called.
+    """
     from agent_adapter.core.canonical import digest
     from agent_adapter.core.schema.examples import example
+    from agent_adapter.exec.runtime import Plan
 
     try:
         values = spec.validate(example(spec.arguments.schema))
@@ -121,8 +125,9 @@ def _round_trip(spec: ToolSpec) -> Iterator[ToolFinding]:
     try:
         again = spec.validate(json.loads(spec.dump(values)))
         same = digest(values) == digest(again)
+        Plan(spec, (), None)
     except Exception as exc:
-        problem = f"its arguments cannot be bound to an approval: {type(exc).__name__}: {exc}"
+        problem = f"a call of it cannot be bound to an approval: {type(exc).__name__}: {exc}"
         yield _error(spec, problem, "use types that JSON can carry")
         return
     if not same:
