@@ -11,6 +11,7 @@ import asyncio
 import itertools
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -261,16 +262,27 @@ def declare(framework: str, reasons: dict[Reentry, Reason], ids: dict[str, Reaso
 def cannot(cell: Cell) -> Reason | None:
     """Why there is no such cell."""
     reason = CANNOT.get((cell.framework, cell.reentry)) or NO_ID.get((cell.framework, cell.ids))
-    if reason is None and cell.reentry == "tool-retry" and cell.depth == "direct" and cell.writes:
-        return "a write is never retried: `retries` is refused where the tool is defined"
-    if reason is None and (cell.framework, cell.reentry, cell.ids) == ("ag2", "pause", "empty"):
-        return "AG2 pairs results with calls by id: of two calls without one it shows one result"
-    if cell.framework.startswith("agno") and (cell.reentry, cell.effects) == _AGNO:
-        return "a pause ends the making of the run: what follows goes on from the pause"
-    return reason
+    return reason or next((why for (_, fits), why in SPECIAL.items() if fits(cell)), None)
 
 
-_AGNO = ("run-retry", "confirm")
+SPECIAL: dict[tuple[str, Callable[[Cell], bool]], Reason] = {
+    (
+        "a direct write with `retries`, in every framework",
+        lambda cell: cell.reentry == "tool-retry" and cell.depth == "direct" and cell.writes,
+    ): "a write is never retried: `retries` is refused where the tool is defined",
+    (
+        "pause and ids: empty, in ag2",
+        lambda cell: (cell.framework, cell.reentry, cell.ids) == ("ag2", "pause", "empty"),
+    ): "it pairs results with calls by id: of two calls without one it shows one result",
+    (
+        "run retry and a confirmed write, in agno and agno team",
+        lambda cell: (
+            cell.framework.startswith("agno")
+            and (cell.reentry, cell.effects) == ("run-retry", "confirm")
+        ),
+    ): "a pause ends the making of the run: what follows goes on from the pause",
+}
+"""Single cells that there are not, with what they are and the reason."""
 
 
 async def within(seconds: float, work: Any) -> Any:

@@ -31,6 +31,7 @@ from ._reentry import (
     IDS,
     NO_ID,
     REENTRIES,
+    SPECIAL,
     Cell,
     Driver,
     World,
@@ -109,4 +110,6 @@ def test_the_page_says_what_is_left_out() -> None:
     """Nothing is skipped silently: each cell that is left out has its reason on the page."""
     page = Path(__file__).parents[2] / "docs" / "calls.md"
     assert table() in page.read_text()
+    for (what, _), why in SPECIAL.items():
+        assert f"* {what}: {why}" in page.read_text()
     assert all(cannot(cell) for cell in CELLS if cell not in POSSIBLE)
