@@ -47,7 +47,7 @@ async def test_edit_in_a_form(site: Site, page: Page) -> None:
     await page.get_by_role("button", name="Approve as edited").click()
     decided = await site.decided(record.id)
     assert decided.edited == {"order_id": "edit-me", "amount": 12.5, "urgent": True}
-    await expect(page.get_by_label("The reviewer's arguments")).to_contain_text("12.5")
+    await expect(page.get_by_label("What the edit changes")).to_contain_text("12.5")
 
 
 async def test_an_edit_that_the_schema_refuses(site: Site, page: Page) -> None:
