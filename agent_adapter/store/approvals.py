@@ -38,6 +38,13 @@ __all__ = [
 ]
 
 
+DECIDE_WITHIN = 259_200.0
+"""Seconds to decide an open record: 72 hours, over a weekend."""
+
+USE_WITHIN = 86_400.0
+"""Seconds to use an approval that a parked call or `resume` takes: 24 hours."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """How a record is decided: seconds to decide and to use, votes it needs, caps on open ones.
@@ -46,8 +53,8 @@ class Terms:
     without a signature.
     """
 
-    decide_within: float = 3600.0
-    use_within: float = 600.0
+    decide_within: float = DECIDE_WITHIN
+    use_within: float = USE_WITHIN
     votes: int = 1
     by_others: bool = False
     signed: bool = False

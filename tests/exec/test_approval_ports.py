@@ -291,6 +291,18 @@ async def test_votes_in_a_store_add_up(store: Any) -> None:
     assert (await inbox.get(id)).reviewer == "ann, eve" and len(till.ran) == 1
 
 
+async def test_a_quorum_waits_as_long_as_one_person(store: Any, clock: Any) -> None:
+    """72 hours to decide, and 24 to use, as where one person decides."""
+    inbox = Inbox(store)
+    executor = Executor(approval=QuorumApproval(2, store), store=store)
+    with pytest.raises(ApprovalPending) as caught:
+        await executor.run_spec(Till(confirm=True).spec, ARGS, in_run(principal="bob"))
+    assert caught.value.expires_at == clock.now + 72 * 3600
+    await inbox.approve(caught.value.id, reviewer="ann")
+    approved = await inbox.approve(caught.value.id, reviewer="eve")
+    assert approved.use_by == clock.now + 24 * 3600
+
+
 @pytest.mark.parametrize("n", [1, 2])
 async def test_nobody_decides_about_their_own_run(store: Any, n: int) -> None:
     """However many are needed, and whether they say yes or no."""

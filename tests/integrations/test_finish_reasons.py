@@ -487,8 +487,7 @@ async def test_autogen_gives_no_tool_arguments_that_lost_their_end(text: str) ->
     from autogen_agentchat.agents import AssistantAgent
 
     from agent_adapter.integrations.autogen import autogen_tools
-
-    from ._autogen_agent import ScriptedModel
+    from workloads.autogen_model import ScriptedModel
 
     shop = Shop(approval=asking(YES))
     tools = autogen_tools(shop.registry, executor=shop.executor)

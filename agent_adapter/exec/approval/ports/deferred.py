@@ -15,7 +15,7 @@ from agent_adapter.exec.approval.request import stamped
 from agent_adapter.exec.approval.signing import Signers
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.store import approvals
-from agent_adapter.store.approvals import Refusal, Terms
+from agent_adapter.store.approvals import DECIDE_WITHIN, USE_WITHIN, Refusal, Terms
 from agent_adapter.store.base import Operation, Row, Store, Transaction
 
 _FIRST_LOOK = 0.02
@@ -36,8 +36,8 @@ class DeferredApproval:
         store: Store,
         wait: float = 0,
         *,
-        decide_within: float = 259_200.0,
-        use_within: float = 86_400.0,
+        decide_within: float = DECIDE_WITHIN,
+        use_within: float = USE_WITHIN,
         require_signed: bool = False,
         reviewers: Mapping[str, str | bytes] | None = None,
     ) -> None:

@@ -12,6 +12,7 @@ from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.exec.approval.ports.callback import CallbackApproval, Reviewer
 from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.exec.approval.request import stamped
+from agent_adapter.store.approvals import DECIDE_WITHIN, USE_WITHIN
 from agent_adapter.store.base import Store
 
 
@@ -30,8 +31,8 @@ class QuorumApproval(DeferredApproval):
         wait: float = 0,
         *,
         reviewers: Sequence[Reviewer] | None = None,
-        decide_within: float = 3600.0,
-        use_within: float = 600.0,
+        decide_within: float = DECIDE_WITHIN,
+        use_within: float = USE_WITHIN,
     ) -> None:
         if type(n) is not int or n < 1:
             raise ToolDefinitionError(f"QuorumApproval(n): n is a whole number from 1, not {n!r}")
