@@ -89,14 +89,14 @@ def open_route_to_privileged(subject: Subject) -> Iterator[Finding]:
 
     A rule counts with those before it: they decide whether it is reached.
     """
-    before: set[str | None] = set()
+    acl = subject.facts.context_acl
+    before: set[str] = set()
     rules = [(rule.where, rule.then, rule.when) for rule in subject.rules]
     for where, then, when in (*rules, ("default_target", subject.graph.default_target, Always())):
-        before |= _keys(when)
+        before |= {key or "*" for key in _keys(when) if _is_open(key, acl)}
         privileged = _privileged(then, subject)
-        open_keys = sorted(key or "*" for key in before if _is_open(key, subject.facts.context_acl))
-        if privileged and open_keys:
-            named = ", ".join(map(repr, open_keys))
+        if privileged and before:
+            named = ", ".join(map(repr, sorted(before)))
             yield Finding(
                 code="open-route-to-privileged",
                 severity="error",

@@ -20,7 +20,7 @@ from agent_adapter.core.schema.patterns import compiled
 MAX_STEPS = 200_000
 """The most schemas that one check may visit; unions in recursive schemas can need billions."""
 
-_STEPS = 4_000
+_STEPS = 2_000
 _STEPS_PER_VALUE = 20
 
 _steps: ContextVar[list[int]] = ContextVar("steps_left")
@@ -75,7 +75,7 @@ def _compile_patterns(schema: Mapping[str, Any]) -> None:
     waiting: list[Any] = [schema]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Mapping):
+        if isinstance(node, (dict, Mapping)):
             patterns = (node.get("pattern"), *node.get("patternProperties", ()))
             found |= dict.fromkeys(each for each in patterns if isinstance(each, str))
             waiting += [part for _, part in subschemas(node)]

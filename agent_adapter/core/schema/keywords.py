@@ -28,12 +28,12 @@ ANNOTATIONS = frozenset(
 
 def subschemas(node: Any) -> Iterator[tuple[str, Any]]:
     """Each schema directly under `node`, with the keyword that holds it; never data or names."""
-    if not isinstance(node, Mapping):
+    if not isinstance(node, (dict, Mapping)):  # a test of an abstract class alone is slow
         return
     for keyword, value in node.items():
         if keyword in SINGLE:
             yield keyword, value
-        elif keyword in MAPS and isinstance(value, Mapping):
+        elif keyword in MAPS and isinstance(value, (dict, Mapping)):
             for part in value.values():
                 yield keyword, part
         elif keyword in LISTS and isinstance(value, list):

@@ -21,7 +21,7 @@ def problem_of(schema: Any) -> str | None:
         where, node = waiting.pop()
         if isinstance(node, bool):
             continue
-        if not isinstance(node, Mapping):
+        if not isinstance(node, (dict, Mapping)):
             return f"{where or 'its root'}: {node!r:.80} is no schema"
         for keyword, value in node.items():
             here = f"{where}.{keyword}" if where else keyword

@@ -17,7 +17,13 @@ from urllib.parse import unquote
 
 from pydantic_core import from_json, to_json
 
-from agent_adapter.core.schema.keywords import ANNOTATIONS, IN_PLACE, size_of, subschemas
+from agent_adapter.core.schema.keywords import (
+    ANNOTATIONS,
+    IN_PLACE,
+    SINGLE,
+    size_of,
+    subschemas,
+)
 from agent_adapter.core.schema.merging import merged, united
 from agent_adapter.core.schema.older_drafts import is_older, modern
 from agent_adapter.core.schema.one_type import one_type
@@ -28,7 +34,7 @@ Schema = dict[str, Any]
 MAX_DEPTH = 64
 """The most levels of nested schemas."""
 
-MAX_NODES = 10_000
+MAX_NODES = 2_500
 """The most schemas in one tool's schema, counted while references are merged."""
 
 MAX_BYTES = 1_000_000
@@ -128,9 +134,7 @@ class _Normaliser:
             return [one(part, f"[{place}]") for place, part in enumerate(value)]
         if isinstance(value, bool) and keyword != "not":
             return value  # `additionalProperties: false` and similar forms are kept
-        if any(True for _ in subschemas({keyword: value})):
-            return one(value)
-        return value
+        return one(value) if keyword in SINGLE else value
 
     def _plain(self, node: Schema) -> Schema:
         """`node` with its intersections merged, its types apart and its names known."""
@@ -290,8 +294,9 @@ class _Normaliser:
 
 def _leads_astray(keyword: str, value: Any) -> bool:
     """Whether an unknown keyword holds references, which would not be rewritten."""
-    known = keyword in _DATA or any(True for _ in subschemas({keyword: value}))
-    if known or not isinstance(value, (dict, list)):
+    if not isinstance(value, (dict, list)) or keyword in _DATA:
+        return False
+    if any(True for _ in subschemas({keyword: value})):
         return False
     return b'"$ref"' in to_json(value)
 

@@ -55,7 +55,7 @@ class References:
         waiting = [(root, "")]
         while waiting:
             node, base = waiting.pop()
-            if not isinstance(node, Mapping):
+            if not isinstance(node, (dict, Mapping)):
                 continue
             base = base_of(node, base)
             if node is root:
@@ -71,7 +71,7 @@ class References:
 
 def base_of(node: Any, base: str) -> str:
     """The base URI inside `node`: its own `$id` (`id` in draft 4), else `base`."""
-    if not isinstance(node, Mapping):
+    if not isinstance(node, (dict, Mapping)):
         return base
     own = node.get("$id", node.get("id"))
     if not isinstance(own, str) or own.startswith("#") or not own:
