@@ -134,7 +134,7 @@ def test_block_is_of_a_checked_kind(block: Block) -> None:
     if block.language == "json":
         json.loads(block.code)
     if block.language == "mermaid":
-        assert block.code.startswith("sequenceDiagram")
+        assert block.code.startswith(("sequenceDiagram", "flowchart"))
 
 
 def test_linked_files_exist() -> None:

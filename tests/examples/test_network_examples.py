@@ -8,16 +8,9 @@ import pytest
 
 from .test_examples import _run
 
-PATTERNS = {
-    "pipeline": "research > write (sequence_complete)",
-    "hierarchy": "coordinator > optics > coordinator > thermics > coordinator (reported)",
-    "star": "centre > north > centre > south > centre (synthesised)",
-    "escalation": "first > second (resolved)",
-    "redundancy": "bold > careful > evaluator (sequence_complete)",
-    "feedback_loop": "drafter > reviewer > drafter > reviewer (approved)",
-    "context_routing": "triage > billing (answered)",
-    "triage_with_tasks": "triage > lab > office (sequence_complete)",
-}
+OUTCOMES = Path(__file__).parents[2] / "docs/network/patterns/outcomes.txt"
+PATTERNS = dict(line.split(": ", 1) for line in OUTCOMES.read_text().splitlines())
+"""Who speaks in each pattern, and why it ends, as its page says."""
 
 
 def test_network_pipeline(tmp_path: Path) -> None:
