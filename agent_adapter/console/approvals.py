@@ -90,6 +90,14 @@ async def _item(console: Console, request: Request, person: Person) -> Response:
     )
 
 
+async def _outcome(console: Console, request: Request, person: Person) -> Response:
+    """One record as an item of the list, however it stands: a decided one keeps its place."""
+    record = await _record(console, request)
+    return console.render(
+        request, "_approval.html", record=record, now=await _now(console), max_listed=_MAX_LISTED
+    )
+
+
 async def _show(console: Console, request: Request, person: Person) -> Response:
     record = await _record(console, request)
     return await _render_record(console, request, record)
@@ -129,8 +137,6 @@ async def _decide(console: Console, request: Request, person: Person, form: Form
     )
     if not request.headers.get("hx-request"):
         return see_other("/approvals")
-    if record.state != "pending":
-        return Response("")  # htmx replaces the item with nothing
     return console.render(
         request, "_approval.html", record=record, now=await _now(console), max_listed=_MAX_LISTED
     )
@@ -243,6 +249,7 @@ ROUTES: list[Route] = [
     action("/approvals/alike", _decide_several),
     page("/approvals/{id}", _show),
     page("/approvals/{id}/item", _item),
+    page("/approvals/{id}/outcome", _outcome),
     action("/approvals/{id}/decide", _decide),
     action("/approvals/{id}/edit", _edit),
 ]

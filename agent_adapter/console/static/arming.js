@@ -1,0 +1,92 @@
+// Which click decides: only one on a button that the person has pointed at since it was there.
+//
+// A list may move while a hand is on its way to a button. A click counts if the pointer was moved
+// onto this very button after the last change of the page, or if the button has the focus.
+
+const SETTLE_MS = 600;
+const DECIDES = "[data-decides]";
+
+let pointed = null;
+let last = null;
+let movedAt = 0;
+let scrolledAt = 0;
+
+const holds = new WeakMap();
+const NEW = "Nothing was decided: this has just appeared. Look, then decide.";
+
+/** Keep `button` from being used, and say `why` to who tries; `free` with the same reason ends it. */
+export const hold = (button, why) => {
+  holds.set(button, (holds.get(button) || new Set()).add(why));
+  // Not `disabled`: it stays in the order of the Tab key, and says why it does nothing.
+  button.setAttribute("aria-disabled", "true");
+};
+
+/** End a hold; the button can be used once no other reason is left. */
+export const free = (button, why) => {
+  const reasons = holds.get(button);
+  if (!reasons) return;
+  reasons.delete(why);
+  if (!reasons.size) button.removeAttribute("aria-disabled");
+};
+
+/** Why `button` is held; `null` if it is not. What the person chose by key may be new on the page. */
+export const held = (button, { byKey = false } = {}) => {
+  const reasons = Array.from(holds.get(button) || []).filter((why) => !(byKey && why === NEW));
+  return reasons.length ? reasons[0] : null;
+};
+
+/** Buttons in `part` have just appeared: for a moment a click on them is no decision. */
+export const settle = (part, why = NEW) => {
+  const buttons = Array.from(part.querySelectorAll(DECIDES));
+  for (const button of buttons) hold(button, why);
+  setTimeout(() => buttons.forEach((button) => free(button, why)), SETTLE_MS);
+};
+
+/** The page has changed: what the pointer rests on may not be what it was moved to. */
+export const disarm = () => {
+  pointed = null;
+  movedAt = performance.now();
+};
+
+/** Why a click on `button` is no decision; `null` if it is one. */
+export const refusal = (button, event) => {
+  const byKey = !event.pointerType;
+  const why = held(button, { byKey });
+  if (why !== null) return why;
+  if (!event.isTrusted) return null;
+  if (event.detail > 1) return "Nothing was decided: a double click counts once.";
+  // Keys and assistive technology: what has the focus was chosen, and focus moves by hand alone.
+  if (byKey) {
+    return document.activeElement === button ? null : "Nothing was decided: choose the button first.";
+  }
+  const now = performance.now();
+  if (event.pointerType !== "mouse") {
+    return now - movedAt < SETTLE_MS ? "Nothing was decided: the page has just changed. Look, then tap again." : null;
+  }
+  if (pointed === button) return null;
+  const scrolled = scrolledAt > movedAt && now - scrolledAt > SETTLE_MS;
+  if (scrolled) return null;
+  return "Nothing was decided: this button moved under the pointer. Look, then move to it and click.";
+};
+
+const isOnScreen = (box) =>
+  box.width > 0 && box.top >= 0 && box.left >= 0 && box.bottom <= innerHeight && box.right <= innerWidth;
+
+/** Whether all of `button` can be seen, and nothing lies over it. */
+export const isSeen = (button) => {
+  const box = button.getBoundingClientRect();
+  if (!isOnScreen(box)) return false;
+  const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+  return top !== null && button.contains(top);
+};
+
+// Browsers also send `pointermove` when the page moves under a pointer that rests.
+document.addEventListener("pointermove", (event) => {
+  if (last && last.x === event.screenX && last.y === event.screenY) return;
+  last = { x: event.screenX, y: event.screenY };
+  pointed = event.target instanceof Element ? event.target.closest(DECIDES) : null;
+}, { capture: true, passive: true });
+
+document.addEventListener("scroll", () => { scrolledAt = performance.now(); }, { capture: true, passive: true });
+
+settle(document);

@@ -1,0 +1,17 @@
+// Parts of pages, fetched from the server and added without a reload.
+
+/** The part at `path` as a document fragment; `null` if it is not there (any more). */
+export const fetchFragment = async (path) => {
+  const answer = await fetch(path, { headers: { "HX-Request": "true" }, credentials: "same-origin" });
+  if (!answer.ok || answer.redirected) return null;
+  const holder = document.createElement("template");
+  holder.innerHTML = await answer.text();
+  return holder.content;
+};
+
+/** The page at `path` as a document; `null` if it is not there (any more). */
+export const fetchPage = async (path) => {
+  const answer = await fetch(path, { credentials: "same-origin" });
+  if (!answer.ok || answer.redirected) return null;
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
+};

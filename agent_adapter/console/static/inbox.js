@@ -1,0 +1,61 @@
+// The inbox follows the store: what is new is added at its end, what was decided keeps its place.
+import { announce } from "./announce.js";
+import { disarm, hold, settle } from "./arming.js";
+import { replaceRecord } from "./deciding.js";
+import { fetchFragment } from "./fragments.js";
+
+const list = document.getElementById("records");
+
+const partOf = async (id, part) => {
+  const content = await fetchFragment(`/approvals/${encodeURIComponent(id)}/${part}`);
+  return content && content.firstElementChild;
+};
+
+const updateTotal = (total) => {
+  const tag = document.getElementById("total");
+  if (tag) tag.textContent = `${total} pending`;
+  const empty = document.getElementById("empty");
+  if (empty) empty.hidden = total > 0 || list.querySelector("[data-record]") !== null;
+};
+
+/** A record that was decided elsewhere stays where it is, with how it ended. */
+const closeRecord = async (id) => {
+  const record = document.getElementById(id);
+  if (!record || !list.contains(record) || !record.matches("[data-record]")) return;
+  // At once: a click on its way must not find a button.
+  for (const button of record.querySelectorAll("[data-decides]")) hold(button, "This request was decided elsewhere.");
+  disarm();
+  const fresh = await partOf(id, "outcome");
+  if (fresh && record.matches("[data-record]")) replaceRecord(record, fresh);
+};
+
+const addRecord = async (id) => {
+  if (document.getElementById(id)) return;
+  const record = await partOf(id, "item");
+  if (!record || document.getElementById(id)) return;
+  list.append(record);
+  settle(record);
+  const name = record.querySelector("h2");
+  announce(`New request: ${name ? name.textContent.trim() : id}`);
+};
+
+/** Bring the list to what an event of the stream says. */
+export const follow = async (change) => {
+  if (change.ids) {
+    const known = new Set(change.ids);
+    for (const record of list.querySelectorAll("[data-record]")) if (!known.has(record.id)) await closeRecord(record.id);
+  }
+  for (const id of change.removed) await closeRecord(id);
+  for (const id of change.ids || change.added) await addRecord(id);
+  updateTotal(change.total);
+};
+
+if (list && list.dataset.live && window.EventSource) {
+  const source = new EventSource(list.dataset.live);
+  let work = Promise.resolve();
+  source.addEventListener("change", (event) => {
+    const change = JSON.parse(event.data);
+    work = work.then(() => follow(change)).catch(() => {});
+  });
+  window.addEventListener("pagehide", () => source.close());
+}
