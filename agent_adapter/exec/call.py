@@ -137,8 +137,7 @@ class Call:
         if call_id is not None:
             ctx.call_id = call_id
         self._find_run()
-        if not ctx.call_id:  # some models send an empty id
-            ctx.call_id = new_id("call")
+        ctx.call_id = ctx.call_id or new_id("call")  # some models send an empty id
 
     def _find_run(self) -> None:
         """Find the call's run, its place in the run, and what it inherits."""
