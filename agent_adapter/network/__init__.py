@@ -134,6 +134,17 @@ if TYPE_CHECKING:
     from agent_adapter.network.clients.human_client import (
         HumanClient as HumanClient,
     )
+    from agent_adapter.network.events.event import (
+        EVENT_KINDS as EVENT_KINDS,
+        HubEvent as HubEvent,
+    )
+    from agent_adapter.network.events.feed import (
+        Subscription as Subscription,
+    )
+    from agent_adapter.network.events.listeners import (
+        BaseHubListener as BaseHubListener,
+        HubListener as HubListener,
+    )
     from agent_adapter.network.hub.admission import (
         Allow as Allow,
         Arbiter as Arbiter,
@@ -143,7 +154,21 @@ if TYPE_CHECKING:
         RuleBasedArbiter as RuleBasedArbiter,
     )
     from agent_adapter.network.hub.audit import (
+        AUDIT_KIND_AGENT_REGISTERED as AUDIT_KIND_AGENT_REGISTERED,
+        AUDIT_KIND_AGENT_UNREGISTERED as AUDIT_KIND_AGENT_UNREGISTERED,
+        AUDIT_KIND_CHANNEL_CLOSED as AUDIT_KIND_CHANNEL_CLOSED,
+        AUDIT_KIND_CHANNEL_CREATED as AUDIT_KIND_CHANNEL_CREATED,
+        AUDIT_KIND_CHANNEL_EXPIRED as AUDIT_KIND_CHANNEL_EXPIRED,
+        AUDIT_KIND_EXPECTATION_VIOLATED as AUDIT_KIND_EXPECTATION_VIOLATED,
+        AUDIT_KIND_RESUME_SET as AUDIT_KIND_RESUME_SET,
+        AUDIT_KIND_RULE_SET as AUDIT_KIND_RULE_SET,
+        AUDIT_KIND_SKILL_SET as AUDIT_KIND_SKILL_SET,
+        AUDIT_KIND_TASK_TERMINATED as AUDIT_KIND_TASK_TERMINATED,
+        AUDIT_KIND_TURN_FAILED as AUDIT_KIND_TURN_FAILED,
+        RESUME_SOURCE_OBSERVED as RESUME_SOURCE_OBSERVED,
+        RESUME_SOURCE_TENANT as RESUME_SOURCE_TENANT,
         AuditLog as AuditLog,
+        AuditSubscriber as AuditSubscriber,
     )
     from agent_adapter.network.hub.hub import (
         Hub as Hub,

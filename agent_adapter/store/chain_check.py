@@ -48,6 +48,7 @@ _NAMES = {
     "identities": "identity",
     "graphs": "graph",
     "tasks": "task",
+    "checkpoints": "checkpoint",
     "commands": "command",
 }
 

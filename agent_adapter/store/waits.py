@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from agent_adapter.store import timekeeping
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.positions import next_position
 
 
 def park(tx: Transaction, turn_id: str, waits: Iterable[str]) -> None:
@@ -38,7 +39,7 @@ def wake(tx: Transaction, waits_for: str) -> int:
 def wake_turn(tx: Transaction, turn_id: str) -> bool:
     """Make a parked turn due, and let its clocks run on; `False` if it is not parked."""
     forget(tx, turn_id)
-    due: Row = {"state": "due", "due_at": tx.now}
+    due: Row = {"state": "due", "due_at": tx.now, "due_event": next_position(tx)}
     if not tx.update("turns", {"turn_id": turn_id, "state": "parked"}, due):
         return False
     turn = tx.get("turns", turn_id)

@@ -132,7 +132,7 @@ _OF_CHANNELS: dict[str, _Chain] = {
     "turn_waits": _of_turn,
     "staged": _of_turn,
 }
-_OF_NETWORK = ("identities", "graphs", "tasks", "commands")
+_OF_NETWORK = ("identities", "graphs", "tasks", "checkpoints", "commands")
 
 _CHAINS: dict[str, _Chain] = {
     "calls": _of_run,

@@ -76,3 +76,13 @@ def test_network_mixed(tmp_path: Path) -> None:
     assert "waiting for approval: charge" in printed
     assert "stock: three lamps are there" in printed
     assert printed.endswith("user: Mail is on its way.\nclosed: delivered\n")
+
+
+def test_network_watching(tmp_path: Path) -> None:
+    """The turn and the end of the channel are seen, in order."""
+    printed = _run("network_watching.py", tmp_path).split("\n")
+    assert [line.strip() for line in printed if line] == [
+        "turn_started",
+        "turn_done",
+        "channel_closed enough",
+    ]

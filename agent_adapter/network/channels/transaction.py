@@ -26,6 +26,7 @@ from agent_adapter.network.turns import turn_queue
 from agent_adapter.store import withdrawing
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.keys import conversation_key
+from agent_adapter.store.positions import next_position
 
 ENVELOPE_LIMIT = 512 * 1024
 """The most bytes of JSON in one envelope."""
@@ -179,7 +180,7 @@ class ChannelTransaction:
             deadlines, channel_id = self.before.deadlines, turn["channel_id"]
             expectations.of_turn(self.tx, deadlines, channel_id, turn["n"], turn["agent_id"])
             if not self.context.is_person(turn["agent_id"]):
-                due = {"due_at": self.tx.now}
+                due = {"due_at": self.tx.now, "due_event": next_position(self.tx)}
                 self.tx.update("turns", {"turn_id": turn_id, "state": "due"}, due)
                 self._due.append(turn | due)
         return self.finish()
@@ -253,6 +254,7 @@ class ChannelTransaction:
             "at": self.tx.now,
             "audience": None if sent.audience is None else json.dumps(sent.audience),
             "body": body,
+            "event": next_position(self.tx),
         }
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
+from agent_adapter.core.ports import Clock
 from agent_adapter.exec.ids import new_id
 from agent_adapter.network.channels.snapshot import iso
+from agent_adapter.network.events.listeners import BaseHubListener
+from agent_adapter.network.hub.stores import hub_store
 from agent_adapter.store.base import Operation, Row, Store, Transaction
+from agent_adapter.store.positions import next_position
 
 REGISTERED = "agent_registered"
 UNREGISTERED = "agent_unregistered"
@@ -21,9 +26,43 @@ EXPIRED = "channel_expired"
 FORKED = "channel_forked"
 VIOLATED = "expectation_violated"
 TURN_FAILED = "turn_failed"
+TASK_TERMINATED = "task_terminated"
 ALTERED = "channel_altered"
 
+AUDIT_KIND_AGENT_REGISTERED = REGISTERED
+AUDIT_KIND_AGENT_UNREGISTERED = UNREGISTERED
+AUDIT_KIND_CHANNEL_CLOSED = CLOSED
+AUDIT_KIND_CHANNEL_CREATED = CREATED
+AUDIT_KIND_CHANNEL_EXPIRED = EXPIRED
+AUDIT_KIND_EXPECTATION_VIOLATED = VIOLATED
+AUDIT_KIND_RESUME_SET = RESUME_SET
+AUDIT_KIND_RULE_SET = RULE_SET
+AUDIT_KIND_SKILL_SET = SKILL_SET
+AUDIT_KIND_TURN_FAILED = TURN_FAILED
+AUDIT_KIND_TASK_TERMINATED = TASK_TERMINATED
+"""The kinds of records under the names that programs import."""
+
+RESUME_SOURCE_TENANT = "tenant"
+RESUME_SOURCE_OBSERVED = "observed"
+"""The `source` of a `resume_set` record: the participant itself, or the hub."""
+
+AuditSubscriber = Callable[[dict[str, Any]], Awaitable[None]]
+"""Receives the records of an audit log as they are written."""
+
 _PAGE = 1000
+_written: Counter[str] = Counter()
+
+
+class Tails(Protocol):
+    """A hub's stream of events, as far as the audit log uses it."""
+
+    def tail(self, callback: AuditSubscriber) -> None:
+        """Give every later record to `callback`."""
+        ...
+
+    def unregister_listener(self, listener: Any) -> None:
+        """Give it no more."""
+        ...
 
 
 def write(tx: Transaction, kind: str, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,17 +72,57 @@ def write(tx: Transaction, kind: str, facts: Mapping[str, Any]) -> dict[str, Any
     """
     record = {"at": iso(tx.now), "kind": kind, **facts}
     named = {name: facts.get(name) for name in ("agent_id", "channel_id")}
-    row = {"id": new_id("aud"), "at": tx.now, "kind": kind, "payload": json.dumps(record)}
-    tx.insert("audit", row | named)
+    row: Row = {"id": new_id("aud"), "at": tx.now, "kind": kind, "payload": json.dumps(record)}
+    tx.insert("audit", row | named | {"event": next_position(tx)})
+    _written[tx.owner_id] += len(row["payload"])
     return record
 
 
-class AuditLog:
-    """The audit log of one hub's store."""
+def record_at(tx: Transaction, position: int) -> dict[str, Any] | None:
+    """The record at a position of the stream of events; `None` if another row is there."""
+    rows = tx.select("audit", {"event": position}, limit=1)
+    return json.loads(rows[0]["payload"]) if rows else None
 
-    def __init__(self, run: Callable[[Operation[Any]], Awaitable[Any]], store: Store) -> None:
-        self._write = run
-        self._store = store
+
+class AuditLog(BaseHubListener):
+    """The audit log of a store: what happened to participants and channels.
+
+    A hub writes the records in the operations that they describe. A subclass that overrides the
+    methods of a listener can add records of its own (`Hub.replace_audit_log`).
+    """
+
+    def __init__(self, store: Any, *, clock: Clock | None = None) -> None:
+        found, self._owned = hub_store(store, clock)
+        self._store: Store = found
+        self._write: Callable[[Operation[Any]], Awaitable[Any]] = found.write
+        self._tails: Tails | None = None
+        self._waiting: list[AuditSubscriber] = []
+
+    def bind(self, run: Callable[[Operation[Any]], Awaitable[Any]], tails: Tails) -> None:
+        """Write through a hub, and give later records to subscribers from its stream."""
+        self._write, self._tails = run, tails
+        for callback in self._waiting:
+            tails.tail(callback)
+        self._waiting.clear()
+
+    def subscribe(self, callback: AuditSubscriber) -> None:
+        """Give every later record to `callback`; what it raises is logged."""
+        if self._tails is None:
+            self._waiting.append(callback)
+        else:
+            self._tails.tail(callback)
+
+    def unsubscribe(self, callback: AuditSubscriber) -> None:
+        """Give it no more; an unknown one changes nothing."""
+        if self._tails is not None:
+            self._tails.unregister_listener(callback)
+        elif callback in self._waiting:
+            self._waiting.remove(callback)
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of the records that this process has written."""
+        return _written[self._store.owner_id]
 
     async def append(self, record: dict[str, Any]) -> None:
         """Add a record of the program's own; it has a `kind`, and gets its time here."""

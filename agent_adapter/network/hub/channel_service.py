@@ -17,10 +17,12 @@ from agent_adapter.network.channels import integrity, log
 from agent_adapter.network.channels.metadata import TERMINAL_STATES
 from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row, load_snapshot
 from agent_adapter.network.channels.transaction import Change
+from agent_adapter.network.events.feed import EventFeed
 from agent_adapter.network.hub import audit, leases
 from agent_adapter.network.hub.outbox import Outbox
 from agent_adapter.network.turns.turn_types import Receiver, RunTurn
 from agent_adapter.store.base import Operation, Row, Store, Transaction
+from agent_adapter.store.positions import MEMO
 
 T = TypeVar("T")
 
@@ -59,6 +61,7 @@ class ChannelService:
     Attributes:
         snapshots: the cached channels by id; one is valid while its row has its revision.
         whole: the channels that were compared with their chain, and found as they were written.
+        feed: the stream of events that these changes make.
         late_refusals: operations that refused after their first insert; each one is a bug.
     """
 
@@ -72,12 +75,14 @@ class ChannelService:
         context: contextvars.Context,
     ) -> None:
         self.store = store
+        self.feed = EventFeed(self.read)
         self._holder = holder
         self._adapters = adapters
         self.late_refusals = 0
         self._clock = clock
         self._context = context
         self._offer: Callable[[Row], None] | None = None
+        self.when_undelivered: Callable[[Envelope, str, Exception], Any] | None = None
         self.snapshots: OrderedDict[str, ChannelSnapshot] = OrderedDict()
         self.whole: set[str] = set()
         self._altered: dict[str, integrity.ChannelAltered] = {}
@@ -98,19 +103,28 @@ class ChannelService:
 
     async def write(self, op: Operation[T]) -> T:
         """Run `op` whole or not at all; raises the `NetworkError` with which it refuses."""
+        value = await self._write(op)
+        if self.feed.settle is not None:
+            await self.feed.settle()
+        return value
+
+    async def _write(self, op: Operation[T]) -> T:
         late = False
+        position: Row | None = None
 
         def run(tx: Transaction) -> T:
-            nonlocal late
+            nonlocal late, position
             self._set_clock(tx)
             try:
-                return op(tx)
+                value = op(tx)
             except NetworkError:
                 late = tx.wrote > 0
                 raise
+            position = tx.memo.get(MEMO)
+            return value
 
         try:
-            return await self.store.write(run)
+            value = await self.store.write(run)
         except NetworkError as exc:
             if late:
                 # Nothing of it stays, but the store had to roll back the whole batch and run it
@@ -118,6 +132,12 @@ class ChannelService:
                 self.late_refusals += 1
                 _log.warning("an operation was refused after it had written: %s", exc)
             raise
+        feed = self.feed
+        if position is not None and position["position"] > feed.newest:
+            feed.newest = position["position"]
+            if feed.has_readers:
+                feed.ring()
+        return value
 
     async def read(self, op: Operation[T]) -> T:
         """Run `op`, which only reads."""
@@ -136,7 +156,7 @@ class ChannelService:
             leases.check(tx, self._holder)
             return op(tx)
 
-        return await self.write(run)
+        return await self._write(run)
 
     def is_altered(self, channel_id: str) -> bool:
         """Whether the channel was found changed by something else than this library."""
@@ -197,7 +217,10 @@ class ChannelService:
                 self._locks.pop(channel_id, None)
                 self._delivered.pop(channel_id, None)
                 raise
-            return result
+        if self.feed.settle is not None:
+            # Outside of the lock: a listener may use the channel itself.
+            await self.feed.settle()
+        return result
 
     async def snapshot(self, channel_id: str) -> ChannelSnapshot:
         """The channel as it is now; `NotFoundError` for an unknown id."""
@@ -260,7 +283,13 @@ class ChannelService:
 
     def attach(self, agent_id: str, receiver: Receiver) -> None:
         """Deliver a participant's envelopes to `receiver`."""
-        self._outboxes[agent_id] = Outbox(receiver, self.spawn)
+
+        def failed(envelope: Envelope, error: Exception) -> None:
+            if self.when_undelivered is not None:
+                note = self.when_undelivered
+                self.spawn(lambda: note(envelope, agent_id, error))
+
+        self._outboxes[agent_id] = Outbox(receiver, self.spawn, failed)
         self._missed.pop(agent_id, None)
 
     def detach(self, agent_id: str) -> None:
@@ -348,7 +377,7 @@ class ChannelService:
             async with self._locks.setdefault(channel_id, asyncio.Lock()):
                 try:
                     # A write, though it only reads: it runs after the operation in doubt.
-                    change = await self.write(lambda tx: self._current(tx, channel_id))
+                    change = await self._write(lambda tx: self._current(tx, channel_id))
                     self.tell(change, await self._missed_before(change))
                 except AgentAdapterError as exc:
                     _log.info("%s: %s", channel_id, exc)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from agent_adapter.core.errors import AccessDeniedError, ProtocolError
+from agent_adapter.core.errors import AccessDeniedError, NetworkError, ProtocolError
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.exec.taint import labels_around
 from agent_adapter.flow.envelope import Envelope
@@ -53,6 +53,7 @@ class Channels:
         self._admission = admission
         self._turns = turns
         self._ack_timeout = ack_timeout
+        self.when_rejected: Callable[[Envelope, NetworkError], Awaitable[None]] | None = None
 
     # --- changes ------------------------------------------------------------------------------
 
@@ -136,6 +137,24 @@ class Channels:
             AccessDeniedError: a rule does not permit it.
             NotFoundError: the sender or the channel is unknown.
         """
+        try:
+            return await self._post(
+                envelope, turn=turn, adopted=adopted, answers=answers, label=label
+            )
+        except NetworkError as exc:
+            if self.when_rejected is not None:
+                await self.when_rejected(envelope, exc)
+            raise
+
+    async def _post(
+        self,
+        envelope: Envelope,
+        *,
+        turn: TurnRef | None,
+        adopted: Collection[str],
+        answers: str | None,
+        label: str | None,
+    ) -> str:
         sender = self._identities.get(envelope.sender_id)
         if sender.agent_id != envelope.sender_id:
             raise ProtocolError(f"sender_id is {sender.name}'s id, {sender.agent_id}, not the name")

@@ -27,12 +27,14 @@ from agent_adapter.network.hub.audit import AuditLog
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.channels import Channels
 from agent_adapter.network.hub.identities import Identities, load_all
+from agent_adapter.network.hub.observers import Observers
 from agent_adapter.network.hub.scheduler import Scheduler
 from agent_adapter.network.hub.stores import hub_store
 from agent_adapter.network.hub.tasks import Tasks
 from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.store.base import Store, Transaction
+from agent_adapter.store.positions import newest
 
 _log = logging.getLogger("agent_adapter.network")
 
@@ -94,7 +96,13 @@ class Hub:
             holder=self._holder,
             context=context,
         )
-        self.audit_log = self._audit_log = AuditLog(service.write, store)
+        self._observers = observers = Observers(service, context)
+        service.when_undelivered = observers.undelivered
+        channels.when_rejected = observers.rejected
+        self.audit_log = self._audit_log = AuditLog(store)
+        self.audit_log.bind(service.write, observers)
+        if type(self) is not Hub:  # a subclass may observe itself
+            observers.register_listener(self)
         self._bind(identities, channels, turns, Tasks(service), scheduler)
 
     def _bind(
@@ -135,6 +143,9 @@ class Hub:
         self.writes_after = channels.writes_after
         self.replay = channels.replay
 
+        self._bind_work(turns, tasks, scheduler)
+
+    def _bind_work(self, turns: Turns, tasks: Tasks, scheduler: Scheduler) -> None:
         self.attach = turns.attach
         self.detach = turns.detach
         self.pending_turns_for = turns.pending_turns_for
@@ -153,6 +164,10 @@ class Hub:
         self.update_task = tasks.update_task
         self.read_task = tasks.read_task
         self.list_tasks = tasks.list_tasks
+
+        self.subscribe = self._service.feed.subscribe
+        self.register_listener = self._observers.register_listener
+        self.unregister_listener = self._observers.unregister_listener
 
         self.expire_due = scheduler.expire_due
         self.run_expectations = scheduler.run_expectations
@@ -211,24 +226,27 @@ class Hub:
         The cost depends on what is open, not on the length of the logs.
         """
 
-        def op(tx: Transaction) -> list[tuple[Registration, str | None]]:
+        def op(tx: Transaction) -> tuple[int, list[tuple[Registration, str | None]]]:
             down = leases.take(tx, self._holder, self, where=self.store.url)
             if down is not None:
                 # No one could act while no hub ran, so that time counts against no deadline.
                 expectations.shift(tx, down)
                 turn_queue.lose_running(tx)
-            return load_all(tx)
+            return newest(tx), load_all(tx)
 
-        self._identities.replace_all(await self._service.write(op))
+        self._service.feed.newest, found = await self._service.write(op)
+        self._identities.replace_all(found)
 
     async def close(self) -> None:
         """Stop; running turns are released, and the next hub continues them."""
         if self._closed:
             return
         self._closed = True
+        self._service.feed.close()
         # Sweepers first, so that none starts a turn again that the dispatcher has just released;
         # the lease last, since releasing turns still writes under it.
         await self._scheduler.close()
+        await self._observers.listeners.close()
         await self._turns.dispatcher.close()
         await self._service.close()
         try:
@@ -253,6 +271,16 @@ class Hub:
     def is_abandoned(self) -> bool:
         """Whether the hub is closed or its event loop is gone."""
         return self._closed or self._loop.is_closed()
+
+    def replace_audit_log(self, audit_log: AuditLog) -> None:
+        """Make `audit_log` the hub's, and tell it what happens, as a listener.
+
+        The hub goes on to write its own records with what they describe.
+        """
+        self._observers.unregister_listener(self.audit_log)
+        audit_log.bind(self._service.write, self._observers)
+        self.audit_log = self._audit_log = audit_log
+        self._observers.register_listener(audit_log)
 
     def register_adapter(self, adapter: ChannelAdapter) -> None:
         """Add a channel type, or replace one for channels that are opened later."""

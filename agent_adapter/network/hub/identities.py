@@ -192,6 +192,12 @@ class Identities:
         self._ids[identity.name] = identity.agent_id
 
 
+def one(tx: Transaction, agent_id: str) -> Registration | None:
+    """The participant with that id, as the store has it."""
+    rows = tx.select("identities", {"agent_id": agent_id}, limit=1)
+    return _identity(rows[0]) if rows else None
+
+
 def load_all(tx: Transaction) -> list[tuple[Registration, str | None]]:
     """All registered participants with their pages, in the order of registration."""
     rows = tx.select("identities", order_by="registered_at")

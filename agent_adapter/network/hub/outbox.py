@@ -21,9 +21,13 @@ class Outbox:
     """
 
     def __init__(
-        self, receiver: Receiver, start: Callable[[Callable[[], object]], asyncio.Task[None]]
+        self,
+        receiver: Receiver,
+        start: Callable[[Callable[[], object]], asyncio.Task[None]],
+        on_failure: Callable[[Envelope, Exception], None] | None = None,
     ) -> None:
         self.receiver = receiver
+        self._on_failure = on_failure
         self.messages = 0
         self._waiting: deque[tuple[Envelope, int]] = deque()
         self._more: asyncio.Future[None] | None = None
@@ -61,8 +65,10 @@ class Outbox:
                 self.messages -= envelope.event_type in TURN_EVENTS
                 try:
                     await self.receiver.deliver(envelope, seq)
-                except Exception:
+                except Exception as exc:
                     _log.exception("a participant failed to take %s", envelope.envelope_id)
+                    if self._on_failure is not None:
+                        self._on_failure(envelope, exc)
             self._busy = False
             self._tell_empty()
             self._more = loop.create_future()

@@ -18,6 +18,7 @@ from agent_adapter.network.channels.snapshot import (
     load_snapshot,
 )
 from agent_adapter.network.channels.transaction import Change, HubContext
+from agent_adapter.network.events.recent_errors import attempt_key
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.turns import turn_queue
@@ -149,6 +150,7 @@ class Turns:
 
     async def fail_turn(self, ref: TurnRef, error: BaseException) -> None:
         """Count a failed attempt: the turn is retried, or the channel closes with `turn_failed`."""
+        self._service.feed.errors.keep(attempt_key(ref.turn_id, ref.attempt), error)
         result: Row | Change = await self._service.change(
             ref.channel_id,
             lambda tx, cached: log.fail_turn(tx, self._context, ref, error, cached=cached),

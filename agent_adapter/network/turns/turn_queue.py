@@ -17,6 +17,7 @@ from agent_adapter.network.channels import expectations
 from agent_adapter.network.turns.turn_types import StagedChange, TurnRef
 from agent_adapter.store import timekeeping, waits, withdrawing
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.positions import next_position
 
 ATTEMPTS = 3
 """How many attempts of a turn may fail before its channel closes."""
@@ -47,6 +48,7 @@ def open_turn(
         "state": "due",
         "due_at": due_at,
         "trigger": trigger,
+        "due_event": next_position(tx),
     }
     tx.insert("turns", row)
     return row
@@ -64,7 +66,7 @@ def start(tx: Transaction, turn_id: str) -> Row | None:
     if row is None or row["state"] != "due" or row["due_at"] is None or row["due_at"] > tx.now:
         return None
     values: Row = {"state": "running", "attempt": row["attempt"] + 1, "owner_id": tx.owner_id}
-    values |= {"started_at": tx.now, "due_at": None}
+    values |= {"started_at": tx.now, "due_at": None, "started_event": next_position(tx)}
     tx.update("turns", {"turn_id": turn_id, "state": "due"}, values)
     return row | values
 
@@ -102,6 +104,7 @@ def check_waits(tx: Transaction, turn_id: str, channel_id: str, agent_id: str) -
 def done(tx: Transaction, row: Row, reason: str | None = None) -> None:
     """Record the regular end of a turn and drop its staged changes."""
     values = {"state": "done", "ended_at": tx.now, "reason": reason, "due_at": None}
+    values["ended_event"] = next_position(tx)
     tx.update("turns", {"turn_id": row["turn_id"]}, values)
     if row["attempt"]:
         tx.delete("staged", {"turn_id": row["turn_id"]})
@@ -114,7 +117,9 @@ def park(tx: Transaction, ref: TurnRef, waits_for: Sequence[str]) -> Row:
     """Park the turn until one of these is decided; due at once if one already is."""
     row = held(tx, ref)
     settled = not waits_for or any(waits.is_settled(tx, item) for item in waits_for)
-    state: Row = {"state": "due", "due_at": tx.now} if settled else {"state": "parked"}
+    state: Row = {"state": "parked"}
+    if settled:
+        state = {"state": "due", "due_at": tx.now, "due_event": next_position(tx)}
     tx.update("turns", {"turn_id": ref.turn_id, "attempt": ref.attempt}, state)
     drop_loose(tx, ref)
     if not settled:
@@ -133,6 +138,7 @@ def retry(tx: Transaction, row: Row, reason: str) -> Row | None:
         return None
     again: Row = {"state": "due", "fails": fails, "reason": reason}
     again["due_at"] = tx.now + RETRY_AFTER[fails - 1]
+    again["due_event"] = next_position(tx)
     tx.update("turns", key, again)
     return row | again
 
@@ -146,7 +152,7 @@ def give_up(tx: Transaction, row: Row, reason: str) -> None:
 def release(tx: Transaction, ref: TurnRef) -> Row:
     """Give a running turn back without counting the attempt; it is due at once."""
     row = held(tx, ref)
-    due: Row = {"state": "due", "due_at": tx.now}
+    due: Row = {"state": "due", "due_at": tx.now, "due_event": next_position(tx)}
     tx.update("turns", {"turn_id": ref.turn_id, "attempt": ref.attempt}, due)
     drop_loose(tx, ref)
     return row | due
@@ -155,7 +161,8 @@ def release(tx: Transaction, ref: TurnRef) -> Row:
 def reclaim(tx: Transaction, turn_id: str) -> bool:
     """Make due a turn that this process started but no longer runs."""
     where = {"turn_id": turn_id, "state": "running", "owner_id": tx.owner_id}
-    return bool(tx.update("turns", where, {"state": "due", "due_at": tx.now}))
+    due = {"state": "due", "due_at": tx.now, "due_event": next_position(tx)}
+    return bool(tx.update("turns", where, due))
 
 
 def lose_running(tx: Transaction) -> int:
@@ -165,9 +172,10 @@ def lose_running(tx: Transaction) -> int:
 
 def drop_open(tx: Transaction, channel_id: str, reason: str) -> None:
     """Drop the open turns of a channel that ends, with their staged changes."""
-    ended = {"state": "dropped", "ended_at": tx.now, "reason": reason, "due_at": None}
+    ended: Row = {"state": "dropped", "ended_at": tx.now, "reason": reason, "due_at": None}
     for state in _OPEN:
         for row in tx.select("turns", {"channel_id": channel_id, "state": state}):
+            ended["ended_event"] = next_position(tx)
             tx.update("turns", {"turn_id": row["turn_id"]}, ended)
             tx.delete("staged", {"turn_id": row["turn_id"]})
             waits.forget(tx, row["turn_id"])

@@ -20,6 +20,7 @@ from agent_adapter.store.base import Condition, Entry, Operation, Row
 from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
 from agent_adapter.store.memory.eviction import IdleRuns, shrink
 from agent_adapter.store.memory.table import MemoryTable
+from agent_adapter.store.positions import MEMO
 from agent_adapter.store.tables import TABLES
 from agent_adapter.store.uptime import Uptime
 from agent_adapter.store.witness import WITNESSED, Touched
@@ -282,7 +283,10 @@ class MemoryStore:
             raise StoreError("memory://: an operation may not start another one")
         tx = self._tx
         tx.now = now
+        position = tx.memo.get(MEMO)
         tx.memo.clear()
+        if position is not None:  # no other process shares this store
+            tx.memo[MEMO] = position
         self._busy = True
         try:
             value = ledger.run(op, tx)

@@ -15,6 +15,7 @@ REVISIONS: tuple[str, ...] = (
     "0010",
     "0011",
     "0012",
+    "0013",
 )
 """Known revisions; a file with another one is newer than this library."""
 

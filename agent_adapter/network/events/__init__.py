@@ -1,0 +1,1 @@
+"""What happened in a hub, as one durable stream."""
