@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         Secret as Secret,
         Sink as Sink,
     )
+    from agent_adapter.core.native import Policy as Policy
     from agent_adapter.core.ports import ApprovalPort as ApprovalPort
     from agent_adapter.core.registry import (
         ToolRegistry as ToolRegistry,

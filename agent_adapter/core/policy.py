@@ -27,35 +27,53 @@ def checked_policy(name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
     checked = dict(policy)
     for field, check in _CHECKS.items():
         checked[field] = check(f"tool {name!r}: {field}", policy[field])
-    _check_combinations(name, checked)
+    _check_combinations(f"tool {name!r}", checked)
     return checked
 
 
-def _check_combinations(name: str, policy: Mapping[str, Any]) -> None:
+_UNSAID: Mapping[str, Any] = {
+    "effects": "read",
+    "retries": None,
+    "source": False,
+    "trust": "trusted",
+    "cache": None,
+    "cache_key": None,
+    "confirm": False,
+}
+
+
+def checked_options(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a policy that says nothing of all others, in their final form."""
+    checked = {name: _CHECKS[name](f"{where}: {name}", value) for name, value in given.items()}
+    _check_combinations(where, {**_UNSAID, **checked})
+    return checked
+
+
+def _check_combinations(where: str, policy: Mapping[str, Any]) -> None:
     if policy["retries"] is not None and policy["effects"] == "write":
         raise ToolDefinitionError(
-            f"tool {name!r}: retries on a tool with effects='write' could do it twice; remove "
+            f"{where}: retries on a tool with effects='write' could do it twice; remove "
             "`retries`, or say effects='read' or 'idempotent' if that is true"
         )
     if policy["source"] and policy["trust"] == "untrusted":
         raise ToolDefinitionError(
-            f"tool {name!r}: source=True says that nobody else writes into its results, and "
+            f"{where}: source=True says that nobody else writes into its results, and "
             "trust='untrusted' that somebody does; remove source, or say trust='trusted'"
         )
     if policy["cache"] is None:
         if policy["cache_key"] is not None:
             raise ToolDefinitionError(
-                f"tool {name!r}: cache_key does nothing without cache; say cache=CachePolicy(...)"
+                f"{where}: cache_key does nothing without cache; say cache=CachePolicy(...)"
             )
         return
     if policy["effects"] != "read":
         raise ToolDefinitionError(
-            f"tool {name!r}: cache needs effects='read', not {policy['effects']!r}; only what "
+            f"{where}: cache needs effects='read', not {policy['effects']!r}; only what "
             "changes nothing can be answered from a cache"
         )
     if policy["confirm"] is not False:
         raise ToolDefinitionError(
-            f"tool {name!r}: cache and confirm exclude each other: an answer from the cache would "
+            f"{where}: cache and confirm exclude each other: an answer from the cache would "
             "pass the person by; remove one of them"
         )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from agent_adapter.core.context import ToolContext
+    from agent_adapter.core.native import NativePolicies, NativeTools
     from agent_adapter.core.tool import ToolSpec
     from agent_adapter.core.types import ApprovalDecision, ApprovalRequest, Grant, RunLimits
 
@@ -154,7 +155,8 @@ class TurnView(Protocol):
     """What a driver reads of one turn; `agent_adapter.network.turns.turn.Turn` is one.
 
     `executor` runs the round's tool calls, `channel` and `state()` are what tools receive by
-    injection, `tools` are added to the agent's own for this round.
+    injection, `tools` are added to the agent's own for this round, `native` makes the specs under
+    which the agent's own tools run.
     """
 
     turn_id: str
@@ -170,6 +172,7 @@ class TurnView(Protocol):
     channel: Any
     agent_client: Any
     hub_client: Any
+    native: NativePolicies
 
     def state(self) -> Any:
         """The channel's folded state, including the changes of this round."""
@@ -193,4 +196,13 @@ class AgentDriver(Protocol):
 
         Every tool call of the round belongs to the turn. Exceptions of the agent are raised.
         """
+        ...
+
+
+@runtime_checkable
+class NativeToolOwner(Protocol):
+    """A driver that runs its agents' own tools through the turn's executor."""
+
+    def native_tools(self, agent: Any) -> NativeTools:
+        """The own tools of `agent`, as far as they are known before a round."""
         ...

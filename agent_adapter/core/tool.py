@@ -54,6 +54,8 @@ class ToolSpec:
     again from its start, where those that ended give their recorded outcomes.
     `json_text` accepts the JSON text of an object or array where one belongs.
     `collects` names the kind of a generator function, whose result is the list of its items.
+    `native` is true for a tool of a framework's own, as a channel's round governs it: its failures
+    are the framework's to show, and where repeating it is safe a call that failed is run again.
     `source` says that nobody but its owner writes into its results. `sinks` maps arguments to kinds
     of sinks where annotations cannot be marked (`{"payee.account": "account"}`); `marks` are those
     of the annotations.
@@ -87,6 +89,7 @@ class ToolSpec:
     secret_parts: Mapping[str, Marks] = field(default_factory=dict, repr=False)
     plain: bool = field(default=False, repr=False)
     marks: Marks | None = field(default=None, repr=False)
+    native: bool = field(default=False, repr=False)
     arguments: ArgumentCheck = field(repr=False)
     result: ResultCodec = field(repr=False)
     entry: Callable[..., Any] = field(repr=False)

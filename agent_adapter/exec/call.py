@@ -320,6 +320,7 @@ class Call:
             attempt=ctx.attempt,
             reexecutes=ctx.reexecutes,
             replayed=self._taken_back(),
+            repeats_failed=self.spec.native and self.spec.effects != "write",
             workflow=self.spec.workflow,
             keyed=self.position_key is not None and is_keyed(ctx),
             call_id=ctx.call_id,

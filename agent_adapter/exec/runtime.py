@@ -52,7 +52,8 @@ class Plan:
     def __init__(self, spec: ToolSpec, hooks: tuple[Any, ...], limits: RunLimits | None) -> None:
         self.before = _bound(hooks, spec, "before")
         self.after = _bound(hooks, spec, "after")
-        self.begins = spec.effects == "write" or limits is not None
+        # A framework's own tool may do anything: its attempt is checked, and its end is durable.
+        self.begins = spec.effects == "write" or limits is not None or spec.native
         self.fingerprint = spec.fingerprint
         self.policy_fingerprint = spec.policy_fingerprint
         self.looks_up = spec.effects == "idempotent" or (spec.workflow and not self.begins)

@@ -26,6 +26,9 @@ _SHOWN = 20
 _NOT_AN_END = ("cancelled", "approval-pending", "tool-in-flight", "tool-busy")
 """Errors after which a repeatable call is run again, instead of being answered with them."""
 
+_OPAQUE = b"opaque"
+"""The tag of a result that is kept as a text about it."""
+
 _LEFT_NOTHING = ("aborted", "no-effect", "suspended")
 """Endings of writes that a run may go another way after, without asking."""
 
@@ -117,6 +120,11 @@ def _unissued(tx: Transaction, intent: Intent) -> Row | None:
     same = _alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
     left = _issued_before(tx, intent)
     row = None
+    if intent.repeats_failed:  # what has happened answers before a call that failed
+        well = same | {"ending": "ok"}
+        row = _earliest(tx, well | {"call_id": intent.call_id}, left) or _earliest(tx, well, left)
+    if row is not None:
+        return row
     if intent.call_id is not None:
         of_id = same | {"call_id": intent.call_id, "ending !=": "aborted"}
         row = _earliest(tx, of_id, left)
@@ -210,7 +218,22 @@ def found_as(tx: Transaction, row: Row, intent: Intent) -> Found:
         said = row["error_kind"] == "approval-pending" or row["call_key"] == intent.going_on
         return "again" if said else "unfinished"
     left = row["ending"] == "failed" and row["error_kind"] in _NOT_AN_END
+    left = left or (intent.repeats_failed and _may_be_run_again(tx, row, intent))
     return "again" if left or row["ending"] in ("aborted", "suspended") else "recorded"
+
+
+def _may_be_run_again(tx: Transaction, row: Row, intent: Intent) -> bool:
+    """Whether an ended call that is safe to repeat left nothing that could be handed out.
+
+    That is so if it failed and was not made again since, or its result could not be kept.
+    """
+    if row["ending"] == "failed":
+        since = {"run_id": row["run_id"], "ending": "ok", "n >": row["n"]} | _alike(intent)
+        return not tx.select("calls", since, limit=1)
+    if row["error_kind"] is not None:
+        return False
+    kept = ledger.payload(tx, row["result"])
+    return kept is None or kept.partition(b"\n")[0] == _OPAQUE
 
 
 def mark_issued(tx: Transaction, row: Row, intent: Intent) -> None:

@@ -29,6 +29,8 @@ class Intent:
     `keyed` is whether the place is a key of the caller's, which names one call for good.
     `replayed` is whether the run has been taken back to before this place, so that its calls have
     other places than when they were first made.
+    `repeats_failed` is whether an earlier call that failed is run again instead of being answered
+    with its error.
     `workflow` is whether the tool may be entered again from its start; `going_on` is the unfinished
     call that a person agreed to enter again.
     `call_key` and `n` are set where the identity is already bound (an approved record, a call that
@@ -56,6 +58,7 @@ class Intent:
     attempt: int = 1
     reexecutes: bool = False
     replayed: bool = False
+    repeats_failed: bool = False
     workflow: bool = False
     going_on: str | None = None
     keyed: bool = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
+from agent_adapter.core.native import NativeTools
 from agent_adapter.core.ports import ToolRunner, TurnView
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.reply import Reply
@@ -57,6 +58,12 @@ class Ag2Integration(IntegrationBase):
         from agent_adapter.integrations.ag2 import driver
 
         return driver.drives(agent)
+
+    def native_tools(self, agent: Any) -> NativeTools:
+        """The own tools of an `ag2.Agent`."""
+        from agent_adapter.integrations.ag2 import driver
+
+        return driver.native_tools(agent)
 
     async def drive(self, agent: Any, turn: TurnView) -> Reply:
         """One round of an `ag2.Agent`; its own tools run through the turn's executor too."""

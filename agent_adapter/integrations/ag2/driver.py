@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.errors import ApprovalPending, ToolError
-from agent_adapter.core.names import fitting_name
+from agent_adapter.core.native import NativeTool, NativeTools
 from agent_adapter.core.ports import TurnView
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.reply import Reply
@@ -46,6 +46,31 @@ def drives(agent: Any) -> bool:
     return is_instance_of(agent, "ag2.agent", "Agent")
 
 
+def native_tools(agent: Any) -> NativeTools:
+    """The agent's function tools, those of its toolkits included.
+
+    Not complete with tools of other kinds: a remote toolkit lists its own while the agent runs.
+    """
+    from ag2.tools.types import FunctionTool
+
+    found: dict[str, NativeTool] = {}
+    complete = True
+    left = [*agent.tools, *getattr(agent, "_additional_tools", ())]
+    while left:
+        tool = left.pop()
+        if isinstance(tool, FunctionTool):
+            if tool.source.startswith(_OURS):
+                continue  # an exported tool has its policy in its spec
+            found[tool.name] = NativeTool(
+                function=tool.model.call, description=tool.schema.function.description
+            )
+        else:
+            inside = getattr(tool, "tools", ())
+            complete = complete and bool(inside)
+            left += inside
+    return NativeTools(tools=found, complete=complete)
+
+
 async def drive(agent: Any, turn: TurnView) -> Reply:
     """Ask the agent about the turn's message, after the channel as it sees it."""
     from ag2.stream import MemoryStream
@@ -54,7 +79,7 @@ async def drive(agent: Any, turn: TurnView) -> Reply:
     history = _history(turn.messages)
     if history:
         await stream.history.storage.set_history(stream.id, history)
-    watch = _Round(turn)
+    watch = _Round(turn, native_tools(agent))
     reply = await agent.ask(
         turn.input_text,
         stream=stream,
@@ -92,8 +117,9 @@ def _native(tool: Any, turn: TurnView) -> Any:
 class _Round:
     """The tool calls of one round, as they end."""
 
-    def __init__(self, turn: TurnView) -> None:
+    def __init__(self, turn: TurnView, own: NativeTools) -> None:
         self._turn = turn
+        self._own = own
         self._ended: list[tuple[str, RoundCall]] = []
 
     def middleware(self, event: BaseEvent, context: Context) -> Any:
@@ -107,9 +133,20 @@ class _Round:
         if (event.source or "").startswith(_OURS):
             outcome = await call_next(event, context)
         else:
-            outcome = await _governed(self._turn.executor, call_next, event, context)
+            native = _NativeCall(call_next, event, context)
+            outcome = await _governed(self._turn.executor, self._spec_of(event), native)
         self._ended.append((event.id, _round_call(event, outcome)))
         return outcome
+
+    def _spec_of(self, event: ToolCallEvent) -> ToolSpec:
+        own_function = (event.source or "").startswith("function:")
+        return self._turn.native.spec(
+            event.name,
+            self._own.find(event.name),
+            _run_native,
+            noun="AG2",
+            trust="trusted" if own_function else "untrusted",
+        )
 
     def calls(self, events: Iterable[BaseEvent]) -> list[RoundCall]:
         """The calls in the model's order; models reuse ids, so each record is used once."""
@@ -166,14 +203,13 @@ class _NativeCall:
 _UNDER_WAY: ContextVar[_NativeCall] = ContextVar("agent_adapter_ag2_native_call")
 
 
-async def _governed(executor: Any, call_next: Any, event: ToolCallEvent, context: Context) -> Any:
-    """Run a native tool's call through the executor: recorded, and at most once in the turn."""
-    spec = _spec_of(event.name, (event.source or "").startswith("function:"))
-    native = _NativeCall(call_next, event, context)
+async def _governed(executor: Any, spec: ToolSpec, native: _NativeCall) -> Any:
+    """Run a native tool's call through the executor, under its policy."""
+    event = native.event
     token = _UNDER_WAY.set(native)
     try:
         args = arguments_of(spec, event)
-        ctx = bind(event, str(context.stream.id))
+        ctx = bind(event, str(native.context.stream.id))
         value = await executor.run_spec(spec, args, ctx, call_id=ctx.call_id)
     except ApprovalPending as exc:
         return waiting(event, exc)
@@ -190,19 +226,6 @@ async def _governed(executor: Any, call_next: Any, event: ToolCallEvent, context
     return event_of(event, value)
 
 
-@lru_cache(maxsize=4096)
-def _spec_of(name: str, own_function: bool) -> ToolSpec:
-    """The spec of a native tool: AG2 checks its arguments; its effects are unknown."""
-    return ToolSpec.from_json_schema(
-        fitting_name(name),
-        f"The AG2 tool {name}.",
-        {"type": "object"},
-        _run_native,
-        effects="write",
-        trust="trusted" if own_function else "untrusted",
-    )
-
-
 async def _run_native(**arguments: Any) -> Any:
     from ag2.events import ToolErrorEvent
     from ag2.exceptions import HumanInputError
@@ -211,6 +234,7 @@ async def _run_native(**arguments: Any) -> Any:
     if native is None:
         raise ToolError("this tool runs only inside a round of its AG2 agent")
     event = _with_arguments(native.event, arguments)
+    native.failed = False
     try:
         outcome = await native.call_next(event, native.context)
     except HumanInputError as exc:

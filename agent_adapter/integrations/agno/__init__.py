@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
+from agent_adapter.core.native import NativeTools
 from agent_adapter.core.ports import ToolRunner, TurnView
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.reply import Reply
@@ -62,6 +63,12 @@ class AgnoIntegration(IntegrationBase):
         from agent_adapter.integrations.agno import driver
 
         return driver.drives(agent)
+
+    def native_tools(self, agent: Any) -> NativeTools:
+        """The own tools of an `agno.agent.Agent`."""
+        from agent_adapter.integrations.agno import driver
+
+        return driver.native_tools(agent)
 
     async def drive(self, agent: Any, turn: TurnView) -> Reply:
         """One round of an `agno.agent.Agent`; its own tools run through the turn's executor too."""

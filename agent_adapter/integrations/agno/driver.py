@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.answers import answer_text, told
@@ -18,7 +17,7 @@ from agent_adapter.core.errors import (
     IntegrationError,
     ToolError,
 )
-from agent_adapter.core.names import fitting_name
+from agent_adapter.core.native import NativeTool, NativeTools
 from agent_adapter.core.ports import ApprovalPort, TurnView
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.routing import Finish, Handoff
@@ -27,7 +26,7 @@ from agent_adapter.core.types import ApprovalDecision, ApprovalRequest
 from agent_adapter.flow.reply import Reply
 from agent_adapter.flow.routing import RoundCall
 from agent_adapter.integrations.agno.calls import text_of
-from agent_adapter.integrations.agno.export import agno_function
+from agent_adapter.integrations.agno.export import EXPORTED, agno_function
 from agent_adapter.integrations.agno.gate import resolve_requirements
 from agent_adapter.integrations.base import is_instance_of
 
@@ -44,6 +43,38 @@ _Ended = tuple[str, str, Any]
 def drives(agent: Any) -> bool:
     """Whether `agent` is an `agno.agent.Agent`, told by its class without importing Agno."""
     return is_instance_of(agent, "agno.agent.agent", "Agent")
+
+
+def native_tools(agent: Any) -> NativeTools:
+    """The agent's functions, those of its toolkits included.
+
+    Not complete if the agent makes its tools in a run, or a toolkit lists its own only then.
+    """
+    from agno.tools.function import Function
+
+    if callable(agent.tools):
+        return NativeTools(complete=False)
+    found: dict[str, NativeTool] = {}
+    complete = True
+    for tool in agent.tools or ():
+        inside = getattr(tool, "functions", None)
+        if isinstance(tool, Function):
+            functions = [tool]
+        elif isinstance(inside, Mapping):
+            functions = [*inside.values(), *getattr(tool, "async_functions", {}).values()]
+            complete = complete and bool(functions)
+        elif callable(tool):
+            name = getattr(tool, "__name__", type(tool).__name__)
+            found[name] = NativeTool(function=tool, description=inspect.getdoc(tool) or "")
+            continue
+        else:  # a tool of the provider's, which does not run here
+            continue
+        for function in functions:
+            if not getattr(function.entrypoint, EXPORTED, False):
+                found[function.name] = NativeTool(
+                    function=function.entrypoint, description=function.description or ""
+                )
+    return NativeTools(tools=found, complete=complete)
 
 
 async def drive(agent: Any, turn: TurnView) -> Reply:
@@ -115,6 +146,7 @@ class _Round:
         self._turn = turn
         self._ended: list[_Ended] = []
         self._ours: frozenset[str] = frozenset()
+        self._own = NativeTools()
 
     def prepared(self, agent: Any) -> Any:
         """A copy of the agent for this round, whose tools run in the turn."""
@@ -134,6 +166,7 @@ class _Round:
         if added:
             mine.tools = [*(agent.tools or ()), *added]
         self._ours = frozenset(_exported(mine.tools).names())
+        self._own = native_tools(agent)
         mine.tool_hooks = [*(agent.tool_hooks or ()), self._hook()]
         return mine
 
@@ -167,7 +200,10 @@ class _Round:
             if function_name in self._ours:
                 return await _called(function_call, arguments)
             given = text_of(arguments)
-            value = await _governed(self._turn.executor, function_name, function_call, arguments)
+            spec = self._turn.native.spec(
+                function_name, self._own.find(function_name), _run_native, noun="Agno"
+            )
+            value = await _governed(self._turn.executor, spec, function_call, arguments)
             self._ended.append((function_name, given, _routing_of(value) or value))
             return value
 
@@ -190,13 +226,13 @@ _UNDER_WAY: ContextVar[_NativeCall] = ContextVar("agent_adapter_agno_native_call
 
 
 async def _governed(
-    executor: Any, name: str, function_call: Callable[..., Any], arguments: Mapping[str, Any]
+    executor: Any, spec: ToolSpec, function_call: Callable[..., Any], arguments: Mapping[str, Any]
 ) -> Any:
     native = _NativeCall(function_call)
     token = _UNDER_WAY.set(native)
     try:
         ctx = ToolContext()
-        return told(await executor.run_spec(_spec_of(name), arguments, ctx), ctx.edited)
+        return told(await executor.run_spec(spec, arguments, ctx), ctx.edited)
     except ApprovalPending:
         raise
     except Exception as exc:
@@ -209,18 +245,11 @@ async def _governed(
         _UNDER_WAY.reset(token)
 
 
-@lru_cache(maxsize=4096)
-def _spec_of(name: str) -> ToolSpec:
-    """The spec of a native tool: Agno checks its arguments; its effects are unknown."""
-    return ToolSpec.from_json_schema(
-        fitting_name(name), f"The Agno tool {name}.", {"type": "object"}, _run_native
-    )
-
-
 async def _run_native(**arguments: Any) -> Any:
     native = _UNDER_WAY.get(None)
     if native is None:
         raise ToolError("this tool runs only inside a round of its Agno agent")
+    native.raised = None
     try:
         value = await _called(native.function_call, arguments)
     except Exception as exc:
@@ -234,9 +263,9 @@ def _exported(tools: Any) -> ToolRegistry:
     """The tools of ours among an agent's, for the pauses they make."""
     registry = ToolRegistry()
     for tool in tools if isinstance(tools, list) else ():
-        spec = getattr(getattr(tool, "entrypoint", None), SPEC_ATTRIBUTE, None)
-        if isinstance(spec, ToolSpec):
-            registry.add(spec)
+        entrypoint = getattr(tool, "entrypoint", None)
+        if getattr(entrypoint, EXPORTED, False):
+            registry.add(getattr(entrypoint, SPEC_ATTRIBUTE))
     return registry
 
 

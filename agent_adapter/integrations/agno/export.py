@@ -47,6 +47,9 @@ READS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """Every name of Agno that is read here; a release without one of them is refused by name."""
 
+EXPORTED = "__agent_adapter_exported__"
+"""Marks the entrypoints made here: a function of the user's may carry a spec as well."""
+
 # Agno hands its own objects to parameters of these names, whatever the model sent.
 _TAKEN_ARGUMENTS = ("fc", "_agno_agent", "_agno_team", "_agno_run_context")
 # Agno answers tools of these names itself, by asking its user.
@@ -154,6 +157,7 @@ def _entrypoint(spec: ToolSpec, runner: ToolRunner) -> Callable[..., Awaitable[s
     signature = inspect.signature(entrypoint)
     entrypoint.__annotations__ = {}
     setattr(entrypoint, SPEC_ATTRIBUTE, spec)
+    setattr(entrypoint, EXPORTED, True)
     entrypoint.__signature__ = signature.replace(  # type: ignore[attr-defined]  # read by inspect
         parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
         return_annotation=signature.empty,

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.core.context import ToolContext
+from agent_adapter.core.native import NativeTools
 from agent_adapter.core.ports import ApprovalPort, ToolRunner, TurnView
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.tool import ToolSpec
@@ -139,6 +140,12 @@ class LangGraphIntegration(IntegrationBase):
         from agent_adapter.integrations.langgraph import driver
 
         return driver.drives(agent)
+
+    def native_tools(self, agent: Any) -> NativeTools:
+        """The own tools of a compiled graph's tool nodes."""
+        from agent_adapter.integrations.langgraph import native
+
+        return native.native_tools(agent)
 
     async def drive(self, agent: Any, turn: TurnView) -> Reply:
         """One round of a compiled graph whose state has `messages`."""

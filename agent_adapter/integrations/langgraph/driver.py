@@ -13,6 +13,7 @@ from agent_adapter.flow.routing import RoundCall
 from agent_adapter.integrations.base import is_instance_of
 from agent_adapter.integrations.langchain_core.calls import told_apart
 from agent_adapter.integrations.langchain_core.gate import APPROVAL
+from agent_adapter.integrations.langgraph.native import governed
 
 
 def drives(agent: Any) -> bool:
@@ -23,14 +24,15 @@ def drives(agent: Any) -> bool:
 async def drive(agent: Any, turn: TurnView) -> Reply:
     """Run the graph on the turn's message, after the channel as it sees it.
 
-    Its state must have `messages`. Each attempt of a turn is a thread of its own, so what a
-    checkpointer of the graph keeps is not mixed with the channel's history. `IntegrationError`
-    where the graph asks for other input than approvals, or where tools would have to be added.
+    Its state must have `messages`; the tools of its tool nodes run in the turn. Each attempt of a
+    turn is a thread of its own, so what a checkpointer of the graph keeps is not mixed with the
+    channel's history. `IntegrationError` where the graph asks for other input than approvals, or
+    where tools would have to be added.
     """
     _refuse_tools(turn)
     before = _messages(turn)
     config = {"configurable": {"thread_id": f"{turn.turn_id}:{turn.attempt}"}}
-    output = await agent.ainvoke({"messages": before}, config)
+    output = await governed(agent, turn).ainvoke({"messages": before}, config)
     for item in output.get("__interrupt__") or ():
         _refuse_question(item.value)
     messages = output["messages"]
@@ -79,7 +81,7 @@ def _calls(messages: Sequence[Any], turn: TurnView) -> list[RoundCall]:
                 continue  # it waits for a person
             call_id = told_apart(call["id"], messages[: index + 1])
             value = turn.result_of(call_id, call["name"])
-            if value is None:
+            if value is None or isinstance(value, (str, dict)):
                 value = _read(answer.content)
             ok = answer.status != "error"
             args = call["args"]

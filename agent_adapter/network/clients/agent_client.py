@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agent_adapter.core.native import NO_POLICIES, NativePolicies
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.channels.views import ViewPolicy
 from agent_adapter.network.clients.connection import HubConnection
@@ -29,6 +30,7 @@ class AgentClient(ParticipantClient):
     Attributes:
         agent: the agent or function.
         tools: added to the agent's own in every round.
+        native: the policies of the agent's own tools.
         view: replaces the view of the channel type; `None` keeps it.
     """
 
@@ -41,9 +43,11 @@ class AgentClient(ParticipantClient):
         resume: Resume,
         rule: Rule,
         hub_client: HubConnection,
+        native: NativePolicies = NO_POLICIES,
     ) -> None:
         super().__init__(passport=passport, resume=resume, rule=rule, hub_client=hub_client)
         self.agent = agent
+        self.native = native
         self._drive = drive
         self._handler: Handler | None = None
         self.tools: Sequence[Any] = ()
@@ -101,6 +105,7 @@ class AgentClient(ParticipantClient):
             view=self.view,
             agent_client=self,
             hub_client=client,
+            native=self.native,
         )
         turn.tools = (*turn.tools, *self.tools)
         await run_round(self.agent, turn, self._drive)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from agent_adapter.core.native import Policy
 from agent_adapter.network.clients.agent_client import AgentClient
 from agent_adapter.network.clients.connection import HubConnection
 from agent_adapter.network.clients.human_client import HumanClient
 from agent_adapter.network.clients.participant import ParticipantClient
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule
+from agent_adapter.network.turns.drivers import native_policies
 
 P = TypeVar("P", bound=ParticipantClient)
 
@@ -32,13 +35,17 @@ class HubClient(HubConnection):
         rule: Rule | None = None,
         skill_md: str | None = None,
         attach_plugin: bool = True,
+        tools: Mapping[str, Policy] | None = None,
     ) -> AgentClient:
         """Register an agent of a framework, or a plain function, as a participant.
 
         A name that is registered but not connected keeps its id. `attach_plugin` adds the tools
-        `peers`, `channels`, `tasks`, `context` and `delegate`.
+        `peers`, `channels`, `tasks`, `context` and `delegate`. `tools` are the policies of the
+        agent's own tools by name, `"*"` for all of them:
+        `{"charge": Policy(effects="write", confirm=True)}`.
 
         Raises:
+            ToolDefinitionError: `tools` names a tool that the agent does not have.
             ValueError: the passport is a person's; use `register_human`.
             NetworkError: no installed integration drives such an agent.
             ProtocolError: the name is connected already.
@@ -49,9 +56,16 @@ class HubClient(HubConnection):
                 "takes no agent"
             )
         drive = self._drive_of(agent)
+        native = native_policies(agent, passport.name, tools)
         stamped, own = await self._registered(passport, resume, rule)
         client = AgentClient(
-            agent=agent, drive=drive, passport=stamped, resume=own[0], rule=own[1], hub_client=self
+            agent=agent,
+            drive=drive,
+            passport=stamped,
+            resume=own[0],
+            rule=own[1],
+            hub_client=self,
+            native=native,
         )
         if attach_plugin:
             from agent_adapter.network.plugin import NetworkPlugin

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from agent_adapter.core.native import NO_POLICIES, NativePolicies
 from agent_adapter.exec.executor import Executor
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters.base import ChannelAdapter
@@ -27,6 +28,7 @@ async def build_turn(
     view: ViewPolicy | None = None,
     agent_client: Any = None,
     hub_client: Any = None,
+    native: NativePolicies = NO_POLICIES,
 ) -> Turn:
     """Make the `Turn` of a started turn: read its view, render its trigger, collect its tools."""
     metadata: ChannelMetadata = started.metadata
@@ -70,6 +72,7 @@ async def build_turn(
         tools=adapter.tools_for(agent_client, metadata, state, agent_id),
         agent_client=agent_client,
         hub_client=hub_client,
+        native=native,
         staged_before=[_staged(item) for item in started.staged],
     )
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_adapter.core.errors import NetworkError
+from agent_adapter.core.errors import NetworkError, ToolDefinitionError
+from agent_adapter.core.native import NativePolicies, Policy
+from agent_adapter.core.ports import NativeToolOwner
 from agent_adapter.core.routing import Finish, Handoff
 from agent_adapter.flow.routing import RoundCall
 from agent_adapter.network.turns.turn import Reply, Turn
@@ -33,6 +35,33 @@ def driver_for(agent: Any) -> Drive:
         "a driver, or a function `async def participant(turn)` or `def participant(text)`; people "
         "join with register_human"
     )
+
+
+def native_policies(agent: Any, name: str, tools: Mapping[str, Policy] | None) -> NativePolicies:
+    """The policies of the participant's own tools; `tools` is what the user says of them.
+
+    Raises `ToolDefinitionError` for a tool that it does not have, and where its driver cannot apply
+    policies: one that has no effect must not look as if it had one.
+    """
+    policies = NativePolicies(tools)
+    if is_function(agent):
+        if policies.said:
+            raise ToolDefinitionError(
+                f"{name} is a function, which has no tools of its own: say the policy of a tool "
+                "that it calls with @tool"
+            )
+        return policies
+    from agent_adapter.integrations import discovery
+
+    owner: object = discovery.driver_for(agent)
+    if isinstance(owner, NativeToolOwner):
+        policies.check(owner.native_tools(agent), name)
+    elif policies.said:
+        raise ToolDefinitionError(
+            f"{name}: the driver of a {type(agent).__qualname__} applies no policies to its own "
+            "tools; leave out tools=, and give the agent exported tools instead"
+        )
+    return policies
 
 
 def is_function(agent: Any) -> bool:

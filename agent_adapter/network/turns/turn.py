@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agent_adapter.core.errors import GuardrailBlocked, ProtocolError, ToolError, ToolNotFound
+from agent_adapter.core.native import NO_POLICIES, NativePolicies
 from agent_adapter.core.ports import PreparedCall
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.core.routing import Handoff
@@ -89,6 +90,7 @@ class Turn:
         channel: the channel, bound to the turn; see `TurnChannel`.
         tools: native tools or specs that the channel type adds to the participant's own.
         agent_client: the participant's client; `hub_client` is the client it was registered with.
+        native: the policies of the participant's own tools.
         calls: the tool calls made through `call`, in order.
     """
 
@@ -114,6 +116,7 @@ class Turn:
         hub_client: Any = None,
         staged_before: Iterable[Staged] = (),
         tenant: str = "",
+        native: NativePolicies = NO_POLICIES,
     ) -> None:
         self.turn_id = turn_id
         self.channel_id = channel_id
@@ -132,6 +135,7 @@ class Turn:
         self.agent_client = agent_client
         self.hub_client = hub_client
         self.tenant = tenant
+        self.native = native
         self.calls: list[RoundCall] = []
         self.adopted: list[str] = []
         self.channel: Any = TurnChannel(self)
