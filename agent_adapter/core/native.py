@@ -73,9 +73,9 @@ class Policy:
     workflow: bool | None = None
 
     def __post_init__(self) -> None:
-        checked_options("Policy", self.given())
+        checked_options("Policy", self.stated())
 
-    def given(self) -> dict[str, Any]:
+    def stated(self) -> dict[str, Any]:
         """The options that say something."""
         each = ((item.name, getattr(self, item.name)) for item in dataclasses.fields(self))
         return {name: value for name, value in each if value is not None}
@@ -170,16 +170,16 @@ class NativePolicies:
         return dataclasses.replace(spec, native=True, **marked, **options)
 
     def _options(self, name: str, tool: NativeTool, trust: Trust) -> dict[str, Any]:
-        for_all, for_this = self._given(ALL), self._given(name)
+        for_all, for_this = self._stated(ALL), self._stated(name)
         options: dict[str, Any] = {"effects": "idempotent", "trust": trust, **for_all}
         declared = declared_spec(tool.function)
         if declared is not None:
             options |= _declared_options(declared, for_all)
         return options | for_this
 
-    def _given(self, name: str) -> dict[str, Any]:
+    def _stated(self, name: str) -> dict[str, Any]:
         policy = self.said.get(name)
-        return {} if policy is None else policy.given()
+        return {} if policy is None else policy.stated()
 
 
 def _unrun(**arguments: Any) -> None:

@@ -298,8 +298,7 @@ class Call:
         intent.call_key, intent.n = self.call_key, self.n
         intent.cost, intent.once_key = self.cost, self.once_key
         intent.accepted, intent.approval = self.accepted, self.approval
-        intent.going_on = self.going_on
-        intent.doubts = self.doubts
+        intent.going_on, intent.doubts = self.going_on, self.doubts
         return intent
 
     def _new_intent(self) -> Intent:

@@ -32,7 +32,7 @@ def _declared(**policy: Any) -> Any:
 
 def test_a_policy_says_only_what_was_given() -> None:
     """Options that were left out are not part of it."""
-    assert aa.Policy(effects="write", confirm=False).given() == {
+    assert aa.Policy(effects="write", confirm=False).stated() == {
         "effects": "write",
         "confirm": False,
     }
