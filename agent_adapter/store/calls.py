@@ -13,9 +13,9 @@ from agent_adapter.core.errors import StoreError
 from agent_adapter.store import approvals, keyed, ledger, limits, switch, withdrawing
 from agent_adapter.store.approvals import Take
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.earlier import found_as
 from agent_adapter.store.identity import (
     UNCLEAR,
-    found_as,
     in_the_way,
     key_of,
     last_n,

@@ -11,7 +11,8 @@ import json
 
 from agent_adapter.store import keyed, ledger
 from agent_adapter.store.base import Row, Transaction
-from agent_adapter.store.intents import Begun, Found, Intent
+from agent_adapter.store.earlier import alike, found_as
+from agent_adapter.store.intents import Begun, Intent
 from agent_adapter.store.keys import call_key_of, once_key_of
 
 DOUBT_SECONDS = 600.0
@@ -22,12 +23,6 @@ UNCLEAR = "unclear"
 
 _SHOWN = 20
 """How many earlier writes a person is shown at the most."""
-
-_NOT_AN_END = ("cancelled", "approval-pending", "tool-in-flight", "tool-busy")
-"""Errors after which a repeatable call is run again, instead of being answered with them."""
-
-_OPAQUE = b"opaque"
-"""The tag of a result that is kept as a text about it."""
 
 _LEFT_NOTHING = ("aborted", "no-effect", "suspended")
 """Endings of writes that a run may go another way after, without asking."""
@@ -95,21 +90,16 @@ def _identified(tx: Transaction, intent: Intent) -> Row | None:
         row = tx.get("calls", key_of(intent, intent.n or 1))
         return row if row is not None and row["tenant"] == intent.tenant else None
     if intent.place is not None:
-        row = _newest(tx, {"place": intent.place} | _alike(intent))
+        row = _newest(tx, {"place": intent.place} | alike(intent))
         if row is not None:
             return row
     if intent.attempt > 1:
         return _unissued(tx, intent)
     if intent.place is None and intent.reexecutes and intent.call_id is not None:
-        same = _alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
+        same = alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
         row = _first(tx, same | {"call_id": intent.call_id}, by="last_attempt")
         return None if row is None else _last_repeat(tx, row)
     return _suspended(tx, intent)
-
-
-def _alike(intent: Intent) -> Row:
-    """The same tool with the same arguments for the same tenant."""
-    return {"tool": intent.tool, "digest": intent.digest, "tenant": intent.tenant}
 
 
 def _unissued(tx: Transaction, intent: Intent) -> Row | None:
@@ -117,7 +107,7 @@ def _unissued(tx: Transaction, intent: Intent) -> Row | None:
 
     One that was aborted had no effect: it answers only if no other is left.
     """
-    same = _alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
+    same = alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
     left = _issued_before(tx, intent)
     row = None
     if intent.repeats_failed:  # what has happened answers before a call that failed
@@ -186,7 +176,7 @@ def _suspended(tx: Transaction, intent: Intent) -> Row | None:
     """
     if intent.conversation is None:
         return None
-    same = _alike(intent) | {"asker": intent.asker}
+    same = alike(intent) | {"asker": intent.asker}
     same |= {"principal": intent.principal, "conversation": intent.conversation}
     row = _first(tx, same | {"ending": "suspended"}, by="started_at")
     if row is not None or not intent.workflow:
@@ -199,41 +189,6 @@ def _suspended(tx: Transaction, intent: Intent) -> Row | None:
 def _first(tx: Transaction, where: Row, *, by: str, descending: bool = False) -> Row | None:
     rows = tx.select("calls", where, order_by=by, descending=descending, limit=1)
     return rows[0] if rows else None
-
-
-def found_as(tx: Transaction, row: Row, intent: Intent) -> Found:
-    """What the row of an earlier call means for the same call."""
-    write = row["effects"] == "write" and not intent.workflow
-    if row["state"] == "open":
-        if row["owner_id"] == tx.owner_id:
-            return "running"
-        if tx.is_live(row["owner_id"]):
-            return "in-flight"
-        # The process died between intent and outcome: only a person can know what a write did.
-        return "in-doubt" if write else "again"
-    if row["ending"] == "unknown":
-        return "unknown"
-    if row["ending"] == "suspended" and write:
-        # The question of the call inside it said what entering it again means.
-        said = row["error_kind"] == "approval-pending" or row["call_key"] == intent.going_on
-        return "again" if said else "unfinished"
-    left = row["ending"] == "failed" and row["error_kind"] in _NOT_AN_END
-    left = left or (intent.repeats_failed and _may_be_run_again(tx, row, intent))
-    return "again" if left or row["ending"] in ("aborted", "suspended") else "recorded"
-
-
-def _may_be_run_again(tx: Transaction, row: Row, intent: Intent) -> bool:
-    """Whether an ended call that is safe to repeat left nothing that could be handed out.
-
-    That is so if it failed and was not made again since, or its result could not be kept.
-    """
-    if row["ending"] == "failed":
-        since = {"run_id": row["run_id"], "ending": "ok", "n >": row["n"]} | _alike(intent)
-        return not tx.select("calls", since, limit=1)
-    if row["error_kind"] is not None:
-        return False
-    kept = ledger.payload(tx, row["result"])
-    return kept is None or kept.partition(b"\n")[0] == _OPAQUE
 
 
 def mark_issued(tx: Transaction, row: Row, intent: Intent) -> None:
@@ -259,7 +214,7 @@ def settled(tx: Transaction, intent: Intent) -> Row | None:
         if row is None or row["ending"] in (None, "unknown", "aborted"):
             continue
         where = ("run_id", intent.run_id) if intent.place is None else ("place", intent.place)
-        if row[where[0]] == where[1] and _alike(intent).items() <= row.items():
+        if row[where[0]] == where[1] and alike(intent).items() <= row.items():
             return row
     return None
 
@@ -287,9 +242,9 @@ def _repeats(tx: Transaction, intent: Intent, last: int) -> Begun | None:
     rows: list[Row] = []
     may_be = _any_unclear(tx)
     if may_be and (last or intent.place is not None):
-        rows = _unclear(tx, {"run_id": intent.run_id} | _alike(intent))
+        rows = _unclear(tx, {"run_id": intent.run_id} | alike(intent))
     if may_be and intent.asker:
-        theirs = {"asker": intent.asker} | _alike(intent)
+        theirs = {"asker": intent.asker} | alike(intent)
         recent = _unclear(tx, theirs | {"started_at >=": tx.now - DOUBT_SECONDS})
         known = {row["call_key"] for row in rows}
         rows += [row for row in recent if row["call_key"] not in known]
@@ -304,7 +259,7 @@ def _ended_before(tx: Transaction, intent: Intent) -> list[Row]:
 
     A tool that is called anew makes its own calls in another run, so they are found by the asker.
     """
-    ended = {"effects": "write", "ending": "ok"} | _alike(intent)
+    ended = {"effects": "write", "ending": "ok"} | alike(intent)
     if intent.run_id == intent.root_run_id:
         return tx.select("calls", ended | {"run_id": intent.run_id}, limit=_SHOWN)
     theirs = tx.select(
