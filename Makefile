@@ -36,9 +36,11 @@ test-all: ## Run everything that must pass, each suite at its full size
 	@MAKE="$(MAKE)" FULL=1 sh tools/groups.sh $(GROUPS)
 
 unit: $(STAMP) ## Run the tests that are neither slow nor in a browser
+	@sh tools/postgres.sh
 	$(PYTEST) -m "not slow and not browser"
 
 slow: $(STAMP) ## Run the slow tests: kills, races, simulations, workloads
+	@sh tools/postgres.sh
 	$(PYTEST) -m "slow and not browser"
 
 browser: $(STAMP) ## Run the tests that drive the console in a browser

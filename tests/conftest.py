@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.sampling import SAMPLES
+from tests.sampling import FULL, SAMPLES
 
 # A busy machine is no failure of the code under test.
 settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,6 +23,26 @@ def anyio_backend() -> str:
 
 
 _printed: set[str] = set()
+_ONE_IN = 8
+"""Of the tests that run over every store, how many run over PostgreSQL by default."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out most repetitions over PostgreSQL, always the same, but those of the store's own."""
+    if FULL:
+        return
+    left_out = [item for item in items if _is_left_out(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+        _printed.add(f"tests over PostgreSQL: 1 in {_ONE_IN} of those that run over every store")
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    names = getattr(getattr(item, "callspec", None), "id", "").split("-")
+    if "postgres" not in names or item.path.parent.name == "store":
+        return False
+    return zlib.crc32(item.nodeid.encode()) % _ONE_IN != 0
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

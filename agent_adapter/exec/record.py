@@ -25,9 +25,9 @@ from agent_adapter.exec.run import NOT_THE_AUTHORS
 from agent_adapter.exec.scope import WAITS
 from agent_adapter.store import approvals, ledger
 from agent_adapter.store.base import Operation, Transaction
-from agent_adapter.store.calls import begin_call, end_call, late_outcome
+from agent_adapter.store.calls import end_call, late_outcome
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
-from agent_adapter.store.recording import EndCall, RecordCall
+from agent_adapter.store.recording import BeginCall, EndCall, RecordCall
 
 Ending = Literal["ok", "no-effect", "unknown", "aborted", "failed", "suspended"]
 
@@ -51,12 +51,8 @@ async def begin(call: Call) -> Begun:
     if scope is not None and scope.fence is not None:
         # Before the transaction: the fence may ask a remote hub, for which no transaction can wait.
         intent.fence = await scope.fence(call.runtime.store)
-    begun: list[Begun] = []
-
-    def op(tx: Transaction) -> Begun:
-        begun[:] = [begin_call(tx, intent, consume=take, reserve=reserve)]
-        return begun[0]
-
+    op = BeginCall(intent, take, reserve)
+    begun = op.begun
     beginning, mark = call.runtime.in_flight.beginning, object()
     loop = asyncio.get_running_loop()
     beginning[mark] = (loop, begun, lambda tx: _abandon(tx, begun, intent))
@@ -212,6 +208,10 @@ class FlatRead:
     def fallback(self, tx: Transaction) -> None:
         """Write that the call was made, without its arguments and its value."""
         self._recorded(self._intent(b"{}")).fallback(tx)
+
+    def keys(self) -> set[str]:
+        """Its run."""
+        return {self._names[1]}
 
     def _recorded(self, intent: Intent) -> RecordCall:
         outcome = Outcome(

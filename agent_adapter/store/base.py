@@ -9,6 +9,11 @@ A store runs one with `agent_adapter.store.ledger.run`, which writes the operati
 An operation may have an attribute `fallback`, another operation: a store runs that one instead
 where the values of the first cannot be stored.
 
+It may have an attribute `keys`, a function without arguments: the names of all that it depends on
+and changes (chains of the ledger, and other keys that two operations can share), or `None`. A store
+with several writers runs operations without a key in common beside each other, and one that names
+none alone.
+
 Conditions (`where`) are mappings. `{"run_id": x}` is equality, `{"due_at <=": x}` compares with
 `<`, `<=`, `>`, `>=` or `!=`, `{"state in": [...]}` is membership, `{"owner_id": None}` is SQL's
 `IS NULL`. All of them must hold.

@@ -17,7 +17,10 @@ from agent_adapter.store.base import Store
 from agent_adapter.store.retention import Retention, set_policies
 
 _VARIABLE = "AGENT_ADAPTER_STORE"
-_FORMS = "memory://, sqlite:///path/to/state.db (or a plain path)"
+_FORMS = (
+    "memory://, sqlite:///path/to/state.db (or a plain path),"
+    " postgresql://user:password@host/database"
+)
 
 
 def open_store(
@@ -27,11 +30,14 @@ def open_store(
     key: bytes | None = None,
     retention: Mapping[str, Retention] | Retention | None = None,
 ) -> Store:
-    """The store of a URL or a path: `memory://`, `sqlite:///relative.db`, `sqlite:////absolute.db`.
+    """The store of a URL or a path.
+
+    `memory://`, `sqlite:///relative.db`, `sqlite:////absolute.db`, or
+    `postgresql://user:password@host:5432/database`.
 
     Without a URL it is that of the environment variable `AGENT_ADAPTER_STORE`, or else
     `.agent_adapter/state.db` under the working directory. `key` (32 bytes) takes the place of the
-    key file beside the database. Other schemes come from plug-ins.
+    key file. Other schemes come from plug-ins.
 
     `retention` sets how long records are kept: one policy for calls and channels without a tenant,
     or one per tenant. It stays set; hubs of the store and `agent-adapter db prune` carry it out.
@@ -52,8 +58,6 @@ def open_store(
             opened.post(partial(set_policies, wanted=wanted, by="open_store"))
         return opened
     given = without_password(written)
-    if scheme.split("+")[0] in ("postgresql", "postgres"):
-        raise StoreError(f"{given}: this version has no PostgreSQL store; use {_FORMS}")
     raise StoreError(
         f"{given}: no store has the scheme {scheme!r}, only {', '.join(schemes())}; use {_FORMS}"
     )

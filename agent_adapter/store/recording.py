@@ -1,19 +1,21 @@
-"""Operations that record the end of calls and always leave a row.
+"""Operations that record the beginning and the end of calls, with the keys that they need.
 
-Where a text or value can never be stored, the fallback records the ending without it, marked so:
-the call stays known, and no tool's text stops later writes.
+Those of an end always leave a row. Where a text or value can never be stored, the fallback records
+the ending without it, marked so: the call stays known, and no tool's text stops later writes.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from agent_adapter.store.approvals import Take
 from agent_adapter.store.base import Transaction
-from agent_adapter.store.calls import end_call, record_call
-from agent_adapter.store.intents import Intent, Outcome
+from agent_adapter.store.calls import begin_call, end_call, record_call
+from agent_adapter.store.identity import key_of
+from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
 
 _UNSTORABLE = "the text of this outcome could not be stored"
 
@@ -27,6 +29,37 @@ def without_values(outcome: Outcome) -> Outcome:
     return dataclasses.replace(
         outcome, tag="", result=None, error_kind=kind, error_text=text, facts={"unstored": True}
     )
+
+
+@dataclass(slots=True, eq=False)
+class BeginCall:
+    """Begins a call; what it did is also in `begun`, for a caller that does not wait any more."""
+
+    intent: Intent
+    consume: Take | None
+    reserve: Reserve | None
+    begun: list[Begun] = field(default_factory=list)
+
+    def __call__(self, tx: Transaction) -> Begun:
+        """Begin it, or return why it does not begin."""
+        self.begun[:] = [begin_call(tx, self.intent, consume=self.consume, reserve=self.reserve)]
+        return self.begun[0]
+
+    def keys(self) -> set[str] | None:
+        """Its run, the run of its limits, its conversation, and the key under which it is once."""
+        intent = self.intent
+        if intent.fence is not None:
+            return None  # which turn or channel it looks at is not known here
+        keys = {intent.run_id}
+        if self.reserve is not None:
+            keys.add(self.reserve.run_id)
+        if intent.conversation is not None:
+            keys.add(intent.conversation)  # an unfinished call of it may be gone on with
+        return keys | _once(intent)
+
+
+def _once(intent: Intent) -> set[str]:
+    return set() if intent.once_key is None else {key_of(intent, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +79,10 @@ class EndCall:
     def fallback(self, tx: Transaction) -> bool:
         """Record that it ended, and how."""
         return end_call(tx, without_values(self.outcome))
+
+    def keys(self) -> set[str]:
+        """Its run."""
+        return {self.outcome.run_id}
 
 
 class RecordCall:
@@ -69,6 +106,10 @@ class RecordCall:
         """Write that it was made, and how it ended."""
         bare = dataclasses.replace(self._intent, arguments=b"{}")
         record_call(tx, bare, without_values(self._outcome), above=self._above())
+
+    def keys(self) -> set[str]:
+        """Its run, and the key under which it is once."""
+        return {self._intent.run_id} | _once(self._intent)
 
 
 def end_abandoned(tx: Transaction, call_key: str) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from agent_adapter.store.sql.keyfile import file_key
 from agent_adapter.store.sql.migrate import upgrade
 from agent_adapter.store.sql.revisions import HEAD
 from agent_adapter.store.sqlite.inspection import APPLICATION_ID
-from agent_adapter.store.sqlite.keyfile import file_key
 
 from .conftest import Run
 

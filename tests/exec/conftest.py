@@ -11,6 +11,7 @@ import pytest
 from agent_adapter.store import MemoryStore
 from agent_adapter.store.sqlite import SqliteStore
 from tests.exec.shop import FakeClock
+from tests.stores import fresh_store
 
 
 @pytest.fixture
@@ -19,18 +20,13 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def store(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
 ) -> AsyncIterator[Any]:
     """A fresh store of each kind, on the fake clock."""
-    made: Any = (
-        MemoryStore(clock=clock)
-        if request.param == "memory"
-        else SqliteStore(tmp_path / "state.db", clock=clock)
-    )
-    yield made
-    await made.aclose()
+    async with fresh_store(request.param, tmp_path, clock=clock) as made:
+        yield made
 
 
 @pytest.fixture

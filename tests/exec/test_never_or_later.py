@@ -25,7 +25,8 @@ from agent_adapter.exec import large, ledger
 from agent_adapter.exec.executor import Executor
 from agent_adapter.store.intents import Outcome
 from agent_adapter.store.recording import EndCall, without_values
-from agent_adapter.store.sqlite import SqliteStore, writer
+from agent_adapter.store.sql import writer
+from agent_adapter.store.sqlite import SqliteStore
 from tests.exec.shop import ARGS, Till, endings, in_run, rows, until
 
 pytestmark = pytest.mark.anyio

@@ -51,7 +51,7 @@ def test_a_plug_in_opens_the_urls_of_its_scheme(install: Install) -> None:
     install("plug = plugged_module:open_plugged")
     store = open_store("plug://somewhere/else", key=bytes(32))
     assert (store.url, store.key) == ("plug://somewhere/else", bytes(32))
-    assert backends.schemes() == ["memory", "plug", "sqlite"]
+    assert backends.schemes() == ["memory", "plug", "postgres", "postgresql", "sqlite"]
 
 
 async def test_a_plug_in_cannot_take_a_built_in_scheme(
@@ -108,7 +108,7 @@ def test_a_missing_extra_is_told_with_the_pip_command(install: Install) -> None:
     with pytest.raises(MissingDependency, match=r'run: pip install "plugged\[fardb\]"') as error:
         open_store("far://me:s3cret@host/db")
     assert "far:// needs no_such_driver" in str(error.value)
-    with pytest.raises(StoreError, match="scheme 'near', only far, memory, sqlite"):
+    with pytest.raises(StoreError, match="'near', only far, memory, postgres, postgresql, sqlite"):
         open_store("near://x")
 
 

@@ -68,19 +68,26 @@ def test_an_unknown_scheme_lists_the_known(url: str) -> None:
     assert "secret" not in str(error.value)
 
 
-@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg", "postgres"])
-def test_postgresql_is_refused_with_what_there_is(scheme: str) -> None:
-    """This version has no PostgreSQL store, and says so without the password."""
-    with pytest.raises(StoreError, match="no PostgreSQL store; use memory://, sqlite:///") as error:
-        open_store(f"{scheme}://me:s3cret@host/db")
-    assert "s3cret" not in str(error.value) and "me:***@host" in str(error.value)
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_a_database_that_is_not_there_is_told_without_the_password(scheme: str) -> None:
+    """Both schemes open PostgreSQL; the error names the place, the reason and what to look at."""
+    with pytest.raises(StoreError, match=r"cannot open .* see that the server runs") as error:
+        open_store(f"{scheme}://me:s3cret@localhost:1/db", key=bytes(32))
+    assert "s3cret" not in str(error.value) and "me:***@localhost" in str(error.value)
+
+
+def test_a_driver_in_the_scheme_is_refused() -> None:
+    """SQLAlchemy's form of the URL is no scheme here; the error says what is."""
+    with pytest.raises(StoreError, match=r"only memory, postgres, postgresql, sqlite") as error:
+        open_store("postgresql+psycopg://me:s3cret@host/db")
+    assert "s3cret" not in str(error.value)
 
 
 def test_importing_stores_loads_no_database_library() -> None:
     """SQLAlchemy and Alembic are imported when a database is opened."""
     code = (
         "import sys, agent_adapter.store;"
-        "print([m for m in ('sqlalchemy', 'alembic', 'sqlite3') if m in sys.modules])"
+        "print([m for m in ('sqlalchemy', 'alembic', 'sqlite3', 'psycopg') if m in sys.modules])"
     )
     out = subprocess.run(
         [sys.executable, "-c", code],

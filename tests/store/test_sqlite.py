@@ -12,7 +12,8 @@ import pytest
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Transaction
-from agent_adapter.store.sqlite import SqliteStore, writer
+from agent_adapter.store.sql import writer
+from agent_adapter.store.sqlite import SqliteStore
 from agent_adapter.store.sqlite.connection import writing_connection
 
 pytestmark = pytest.mark.anyio

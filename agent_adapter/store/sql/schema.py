@@ -12,8 +12,11 @@ from agent_adapter.store.tables import TABLES, Kind, Table
 METADATA = sa.MetaData()
 """Every table with its indexes; the migrations build the same."""
 
-_TYPES: dict[Kind, type[TypeEngine[Any]]] = {
-    "text": sa.Text,
+# By code point, as texts are ordered everywhere else, whatever the database's language.
+_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+_TYPES: dict[Kind, TypeEngine[Any] | type[TypeEngine[Any]]] = {
+    "text": _TEXT,
     "int": sa.BigInteger,
     "real": sa.Double,
     "blob": sa.LargeBinary,
@@ -26,9 +29,9 @@ def core_table(declared: Table) -> sa.Table:
     if existing is not None:
         return existing
     columns = [
-        sa.Column(c.name, _TYPES[c.kind](), primary_key=c.name in declared.key, nullable=False)
+        sa.Column(c.name, _TYPES[c.kind], primary_key=c.name in declared.key, nullable=False)
         if c.name in declared.key
-        else sa.Column(c.name, _TYPES[c.kind](), nullable=True)
+        else sa.Column(c.name, _TYPES[c.kind], nullable=True)
         for c in declared.columns
     ]
     table = sa.Table(declared.name, METADATA, *columns)

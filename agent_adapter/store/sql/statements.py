@@ -97,8 +97,31 @@ class Statements(dict[tuple[Any, ...], Statement]):
                 counted = sa.select(sa.func.count()).select_from(core_table(declared))
                 return counted.where(*_conditions(declared, shape, 0))
             case ("select", _, shape, order, descending, limited):
-                return _select(declared, shape, order, descending=descending, limited=limited)
+                return self._select(declared, shape, order, descending, limited)
         raise StoreError(f"no statement {key[0]!r}")
+
+    def _select(
+        self,
+        declared: Table,
+        shape: Shape,
+        order: tuple[str, ...],
+        descending: bool,
+        limited: bool,
+    ) -> Any:
+        check_columns(declared, order)
+        core = core_table(declared)
+        query = sa.select(core).where(*_conditions(declared, shape, 0))
+        query = query.order_by(*(self._ordered(core.c[name], descending) for name in order))
+        if limited:
+            query = query.limit(_bind(sum(max(n, 0) for _, n in shape), sa.Integer()))
+        return query
+
+    def _ordered(self, column: Any, descending: bool) -> Any:
+        by = column.desc() if descending else column.asc()
+        if not column.nullable or self._dialect.name != "postgresql":
+            return by
+        # As everywhere else None comes before every value.
+        return by.nulls_last() if descending else by.nulls_first()
 
     def _compiled(self, statement: Any, declared: Table) -> Statement:
         compiled = statement.compile(dialect=self._dialect)
@@ -142,19 +165,6 @@ def _update(declared: Table, columns: tuple[str, ...], shape: Shape) -> Any:
 def _seen(declared: Table, change: Any) -> Any:
     """Return the rows that the ledger vouches for, so that it knows what they became."""
     return change.returning(core_table(declared)) if declared.name in WITNESSED else change
-
-
-def _select(
-    declared: Table, shape: Shape, order: tuple[str, ...], *, descending: bool, limited: bool
-) -> Any:
-    check_columns(declared, order)
-    core = core_table(declared)
-    query = sa.select(core).where(*_conditions(declared, shape, 0))
-    by = [core.c[name].desc() if descending else core.c[name].asc() for name in order]
-    query = query.order_by(*by)
-    if limited:
-        query = query.limit(_bind(sum(max(n, 0) for _, n in shape), sa.Integer()))
-    return query
 
 
 def _bind(place: int, kind: Any = None) -> Any:

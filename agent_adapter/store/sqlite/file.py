@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from agent_adapter.store.sql.jobs import StorePlaceLost
 
-class FileMoved(Exception):
+
+class FileMoved(StorePlaceLost):
     """What lies at the path is not the file that was opened."""
 
 

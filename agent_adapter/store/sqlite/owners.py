@@ -22,9 +22,6 @@ try:
 except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]  # its absence is looked for below
 
-BEAT_SECONDS = 5.0
-"""How often a store in use renews its row."""
-
 DEAD_AFTER_SECONDS = 30.0
 """The age at which a row counts as dead if there are no file locks."""
 

@@ -20,6 +20,13 @@ from agent_adapter.core.ports import Clock
 from agent_adapter.store import ledger
 from agent_adapter.store.base import Operation
 from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
+from agent_adapter.store.sql.keyfile import (
+    checked_key,
+    file_key,
+    is_marked,
+    mark_key,
+    refuse_other_key,
+)
 from agent_adapter.store.sql.revisions import HEAD, names_rows
 from agent_adapter.store.sql.transaction import SqlTransaction
 from agent_adapter.store.sqlite.connection import (
@@ -29,17 +36,10 @@ from agent_adapter.store.sqlite.connection import (
 )
 from agent_adapter.store.sqlite.file import DatabaseFile
 from agent_adapter.store.sqlite.inspection import inspect
-from agent_adapter.store.sqlite.keyfile import (
-    checked_key,
-    file_key,
-    is_marked,
-    mark_key,
-    refuse_other_key,
-)
 from agent_adapter.store.sqlite.owners import Owner, opening_lock
-from agent_adapter.store.sqlite.readers import Readers
+from agent_adapter.store.sqlite.readers import SqliteReaders
 from agent_adapter.store.sqlite.space import give_back
-from agent_adapter.store.sqlite.writer import Writer, begin_immediate
+from agent_adapter.store.sqlite.writer import SqliteWriter, begin_immediate
 from agent_adapter.store.uptime import Uptime
 
 T = TypeVar("T")
@@ -190,7 +190,7 @@ class SqliteStore:
             is_live=owner.is_live,
             uptime=self._uptime,
         )
-        self._writer = Writer(
+        self._writer = SqliteWriter(
             name=name,
             connect=partial(writing_connection, self.path),
             transaction=transaction,
@@ -198,10 +198,10 @@ class SqliteStore:
             clock=self._clock,
             file=self._file,
         )
-        self._readers = Readers(
+        self._readers = SqliteReaders(
             name=name,
             connect=partial(read_only_connection, self.path),
-            transaction=transaction,
+            transaction=lambda connection: transaction(connection.cursor()),
             clock=self._clock,
         )
         self._finish = weakref.finalize(self, _finish, self._writer, self._readers, owner)
@@ -230,7 +230,7 @@ class SqliteStore:
             self._owner = None
 
 
-def _finish(writer: Writer, readers: Readers, owner: Owner) -> None:
+def _finish(writer: SqliteWriter, readers: SqliteReaders, owner: Owner) -> None:
     # The writer last: its connection empties the log, which one that only reads cannot.
     readers.close()
     writer.stop()

@@ -8,7 +8,6 @@ from typing import Any
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Operation
-from agent_adapter.store.sqlite.file import FileMoved
 
 Loop = asyncio.AbstractEventLoop
 Future = asyncio.Future[Any]
@@ -16,7 +15,11 @@ Future = asyncio.Future[Any]
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """An operation, who waits for it, and what came of it."""
+    """An operation, who waits for it, and what came of it.
+
+    `written` is set where the transaction turned out to be committed although nobody said so;
+    `alone` where the operation cannot run beside those of other processes.
+    """
 
     op: Operation[Any]
     at: float | None
@@ -24,6 +27,8 @@ class Job:
     future: Future | None
     value: Any = None
     error: BaseException | None = None
+    written: bool = False
+    alone: bool = False
 
 
 class OtherwiseAgain(Exception):
@@ -39,11 +44,14 @@ def closed(name: str) -> StoreError:
     return StoreError(f"{name}: this store is closed; open it again")
 
 
-def unwritten(name: str, error: BaseException) -> StoreError:
+class StorePlaceLost(Exception):
+    """The database is not where it was opened; the text says what to do."""
+
+
+def unwritten(name: str, error: BaseException, advice: str) -> StoreError:
     """The error of an operation that could not be written, with its cause and the fix."""
-    why = str(error) or type(error).__name__
-    advice = "see that the disk has room, the file is there and no other program holds it"
-    text = why if isinstance(error, FileMoved) else f"cannot write {name}: {why}; {advice}"
+    why = " ".join(str(error).split()) or type(error).__name__
+    text = why if isinstance(error, StorePlaceLost) else f"cannot write {name}: {why}; {advice}"
     found = StoreError(text)
     found.__cause__ = error
     return found
