@@ -57,7 +57,8 @@ def command(
         typer.Option(
             "--trusted-proxy",
             metavar="ADDRESS",
-            help="The address of a proxy that authenticates people; repeatable.",
+            help="The address of a proxy that authenticates people or forwards their address;"
+            " repeatable.",
         ),
     ] = None,
     proxy_header: Annotated[
@@ -69,7 +70,8 @@ def command(
         typer.Option(
             "--proxy-role",
             metavar="[NAME=]ROLE",
-            help="The role of one person from the proxy, or of all others; repeatable.",
+            help="The role of one person from the proxy, or of all others; repeatable. `none`: the"
+            " proxy authenticates nobody.",
         ),
     ] = None,
     reviewer_keys: Annotated[
@@ -207,8 +209,8 @@ def _proxy(peers: Sequence[str], header: str, roles: Sequence[str]) -> TrustedPr
         return None
     if not roles:
         raise CommandError(
-            "--trusted-proxy needs a --proxy-role: give --proxy-role viewer, or"
-            " --proxy-role kim=approver",
+            "--trusted-proxy needs a --proxy-role: give --proxy-role viewer, --proxy-role"
+            " kim=approver, or --proxy-role none for a proxy that authenticates nobody",
             code=USAGE,
         )
     for peer in peers:
@@ -217,7 +219,7 @@ def _proxy(peers: Sequence[str], header: str, roles: Sequence[str]) -> TrustedPr
         except ValueError:
             raise CommandError(f"--trusted-proxy {peer} is not an IP address", code=USAGE) from None
     named = dict(each.split("=", 1) for each in roles if "=" in each)
-    others = [each for each in roles if "=" not in each]
+    others = [None if each == "none" else each for each in roles if "=" not in each]
     return TrustedProxy(
         peers=frozenset(peers), header=header, roles=named, role=others[-1] if others else None
     )

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
+from agent_adapter.console import cookies
+from agent_adapter.console.callers import Callers, peer_of, take
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.settings import Settings, is_name
 from agent_adapter.core.rate import TokenBucket
@@ -20,11 +22,11 @@ from agent_adapter.store.access import Session
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.people import ROLES
 
-SESSION_COOKIE = "agent_adapter_session"
-SIGN_IN_COOKIE = "agent_adapter_sign_in"
-
 TENANT_HEADER = "agent-adapter-tenant"
 """The header in which a program names one of its token's tenants; default: the first by name."""
+
+LIVE_HEADER = "agent-adapter-live"
+"""The header of what an open page fetches by itself: it does not keep the session alive."""
 
 _NO_TOKEN = "the token is unknown or revoked"  # noqa: S105  # a message
 
@@ -73,23 +75,26 @@ class ConsoleAuthenticator:
         per_minute = settings.per_minute
         self._reads = TokenBucket(burst=max(1, per_minute // 2), per_minute=per_minute)
         self._writes = TokenBucket(burst=max(1, per_minute // 10), per_minute=per_minute / 5)
-        self._attempts = TokenBucket(burst=10, per_minute=10)
-        self._all_attempts = TokenBucket(burst=100, per_minute=100)
+        self._callers = Callers(settings)
 
-    async def authenticate(self, request: Request) -> Person | None:
-        """The person of the session cookie; `None` without a valid session."""
-        secret = request.cookies.get(SESSION_COOKIE)
-        if not secret:
+    async def authenticate(self, request: Request, *, idle: bool = False) -> Person | None:
+        """The person of the session cookie; `None` without a valid session.
+
+        An `idle` request is one that an open page makes by itself: the session's time goes on.
+        """
+        person = await self._store.read(lambda tx: self._identified(tx, request))
+        if person is None or person.session is None:
             return None
-        found = await self._store.read(lambda tx: self._session(tx, secret))
-        if found is None or not self._proxy_confirms(request, found[0]):
-            return None
-        session, roles = found
-        if session.tenant is None or roles.get(session.tenant) != session.role:
-            return None
-        _take(self._reads, session.id)
-        self._store.post(lambda tx: access.touch_session(tx, session))
-        return _person(session.name, session.via, roles, session.tenant, session)
+        session = person.session
+        take(self._reads, session.id)
+        if not idle and LIVE_HEADER not in request.headers:
+            self._store.post(lambda tx: access.touch_session(tx, session))
+        return person
+
+    def is_signed_in(self, tx: Transaction, request: Request, person: Person) -> bool:
+        """Whether the request's session is still that person's, in the same tenant."""
+        still = self._identified(tx, request)
+        return still is not None and still.tenant == person.tenant
 
     async def authenticate_bearer(self, request: Request) -> Person:
         """The holder of the token in `Authorization: Bearer`; `Problem` 401 without a valid one."""
@@ -98,11 +103,12 @@ class ConsoleAuthenticator:
             raise Problem(401, "auth-error", "send a token: Authorization: Bearer aat_…")
         found = await self._store.read(lambda tx: self._token(tx, secret.strip()))
         if found is None:
-            self._count_attempt(request)
+            self._callers.count_attempt(request)
+            self._callers.note_wrong_token(request)
             raise Problem(401, "auth-error", _NO_TOKEN)
         token, roles = found
         self._store.post(lambda tx: access.touch_token(tx, token["id"]))
-        _take(self._reads if request.method == "GET" else self._writes, token["id"])
+        take(self._reads if request.method == "GET" else self._writes, token["id"])
         wanted = request.headers.get(TENANT_HEADER, next(iter(roles)))
         if wanted not in roles:
             raise Problem(403, "tenant", f"this token does not belong to the tenant {wanted!r}")
@@ -115,16 +121,20 @@ class ConsoleAuthenticator:
             return None
         known: str = name
         roles = await self._store.read(lambda tx: self._proxy_roles(tx, known))
-        return await self._new_session(known, roles, "proxy", None) if roles else None
+        if not roles:
+            return None
+        self._callers.note_signed_in(request, known, "proxy")
+        return await self._new_session(known, roles, "proxy", None)
 
     async def sign_in(self, request: Request, secret: str) -> tuple[Person, str]:
         """A new session and its secret for the holder of a token."""
-        self._count_attempt(request)
+        self._callers.count_attempt(request)
         found = await self._store.read(lambda tx: self._token(tx, secret.strip()))
         if found is None:
+            self._callers.note_wrong_token(request)
             raise Problem(401, "auth-error", _NO_TOKEN)
         token, roles = found
-        self._attempts.forget(_peer(request))
+        self._callers.note_signed_in(request, token["name"], "token")
         return await self._new_session(token["name"], roles, "token", token["id"])
 
     async def choose_tenant(self, person: Person, tenant: str | None) -> None:
@@ -152,7 +162,7 @@ class ConsoleAuthenticator:
         session = person.session
         if session is None or not hmac.compare_digest(token.encode(), session.csrf.encode()):
             raise Problem(403, "csrf", "This page is from an older session. Reload it.")
-        _take(self._writes, session.id)
+        take(self._writes, session.id)
 
     def check_origin(self, request: Request) -> None:
         """Raise `Problem` 403 for a form that another site sent."""
@@ -170,24 +180,26 @@ class ConsoleAuthenticator:
         There is no session yet, so a cookie with a nonce takes its place: without it another site
         could sign a person in under another name.
         """
-        nonce = request.cookies.get(SIGN_IN_COOKIE) or secrets.token_urlsafe(16)
-        self._set_cookie(response, request, SIGN_IN_COOKIE, nonce, 3600)
+        nonce = cookies.read_cookie(request, cookies.SIGN_IN) or secrets.token_urlsafe(16)
+        https = self._settings.https
+        cookies.set_cookie(response, request, cookies.SIGN_IN, nonce, seconds=3600, https=https)
         return self._sign_in_csrf(nonce)
 
     def check_sign_in_csrf(self, request: Request, token: str) -> None:
         """Raise `Problem` 403 unless this browser got the sign-in form."""
         self.check_origin(request)
-        nonce = request.cookies.get(SIGN_IN_COOKIE, "")
+        nonce = cookies.read_cookie(request, cookies.SIGN_IN) or ""
         if not nonce or not hmac.compare_digest(token.encode(), self._sign_in_csrf(nonce).encode()):
             raise Problem(403, "csrf", "This page is too old, or cookies are disabled. Reload it.")
 
     def set_session_cookie(self, response: Response, request: Request, secret: str) -> None:
         """Give the browser its session."""
-        self._set_cookie(response, request, SESSION_COOKIE, secret, int(access.ABSOLUTE_SECONDS))
+        seconds, https = int(access.ABSOLUTE_SECONDS), self._settings.https
+        cookies.set_cookie(response, request, cookies.SESSION, secret, seconds=seconds, https=https)
 
-    def delete_session_cookie(self, response: Response) -> None:
+    def delete_session_cookie(self, response: Response, request: Request) -> None:
         """Take the session from the browser."""
-        response.delete_cookie(SESSION_COOKIE, path="/")
+        cookies.delete_cookie(response, request, cookies.SESSION)
 
     async def _new_session(
         self, name: str, roles: Mapping[str, str], via: str, token_id: str | None
@@ -209,10 +221,16 @@ class ConsoleAuthenticator:
     def _token_roles(self, tx: Transaction, token: Row) -> dict[str, str]:
         return self._shown(access.roles_of(tx, token, default=self._settings.only or ""))
 
-    def _session(self, tx: Transaction, secret: str) -> tuple[Session, dict[str, str]] | None:
-        """The session and the role in each of its tenants, as both stand now."""
-        session = access.session_of(tx, secret)
-        return None if session is None else (session, self._roles_of_session(tx, session))
+    def _identified(self, tx: Transaction, request: Request) -> Person | None:
+        """Whose session it is, with the roles that they have now."""
+        secret = cookies.read_cookie(request, cookies.SESSION)
+        session = access.session_of(tx, secret) if secret else None
+        if session is None or session.tenant is None or not self._proxy_confirms(request, session):
+            return None
+        roles = self._roles_of_session(tx, session)
+        if roles.get(session.tenant) != session.role:
+            return None
+        return _person(session.name, session.via, roles, session.tenant, session)
 
     def _roles_of_session(self, tx: Transaction, session: Session) -> dict[str, str]:
         if session.token_id is None:
@@ -237,28 +255,14 @@ class ConsoleAuthenticator:
 
     def _proxy_name(self, request: Request) -> str | None:
         proxy = self._settings.proxy
-        if proxy is None or _peer(request) not in proxy.peers:
+        if proxy is None or peer_of(request) not in proxy.peers:
             return None
         names = request.headers.getlist(proxy.header)
         # A second header of that name could come from the client: then neither is believed.
         return names[0] if len(names) == 1 and is_name(names[0]) else None
 
-    def _count_attempt(self, request: Request) -> None:
-        # For all callers together as well: guesses could come from many addresses.
-        _take(self._all_attempts, "")
-        _take(self._attempts, _peer(request))
-
     def _sign_in_csrf(self, nonce: str) -> str:
         return hmac.new(self._sign_in_key, nonce.encode(), hashlib.sha256).hexdigest()
-
-    def _set_cookie(
-        self, response: Response, request: Request, name: str, value: str, seconds: int
-    ) -> None:
-        https = self._settings.https
-        secure = https if https is not None else request.url.scheme == "https"
-        response.set_cookie(
-            name, value, max_age=seconds, httponly=True, samesite="strict", secure=secure, path="/"
-        )
 
 
 def _person(
@@ -272,13 +276,3 @@ def _person(
         tenants=tuple(roles),
         session=session,
     )
-
-
-def _take(bucket: TokenBucket, key: str) -> None:
-    seconds = bucket.wait(key)
-    if seconds:
-        raise Problem(429, "too-many", f"too many requests: try again in {seconds:.0f} s")
-
-
-def _peer(request: Request) -> str:
-    return request.client.host if request.client is not None else ""

@@ -17,6 +17,7 @@ from agent_adapter.console.authentication import Person
 from agent_adapter.console.graph_svg import graph_svg
 from agent_adapter.console.pages import Console, Form, action, page, see_other
 from agent_adapter.console.parameters import EntryNumber, Parameters, read_query
+from agent_adapter.console.routing import in_path
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.flow.graph import TransitionGraph
 from agent_adapter.flow.picture import Picture, picture_of
@@ -153,7 +154,7 @@ async def _resume(console: Console, request: Request, person: Person, form: Form
 
 
 def _see_command(channel_id: str, id: str) -> Response:
-    return see_other(f"/channels/{channel_id}?command={id}#command")
+    return see_other(f"/channels/{in_path(channel_id)}?command={id}#command")
 
 
 async def channel_lines(console: Console, states: ChannelStates, limit: int) -> list[ChannelLine]:

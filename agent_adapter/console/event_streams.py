@@ -1,101 +1,149 @@
-"""Server-sent events: an open page learns that something changed, and fetches it."""
+"""One stream of server-sent events for all open pages of a browser."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
+from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent_adapter.console.approvals import list_pending
+from agent_adapter.console.approvals import PAGE_SIZE
 from agent_adapter.console.authentication import Person
+from agent_adapter.console.feed import Listener, Situation
 from agent_adapter.console.pages import Console, page
 from agent_adapter.console.problems import Problem
-from agent_adapter.network.channels.snapshot import channel_row
 from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
-
-POLL_SECONDS = 0.7
-"""How often a stream reads the store."""
-
-# Browsers reconnect, and the new request is authenticated again.
-_STREAM_SECONDS = 600.0
-_CHECK_SECONDS = 15
 
 MAX_STREAMS = 8
 """The maximum number of open streams of one session."""
 
+MAX_TOPICS = 32
+"""The maximum number of channels and runs that one stream follows."""
+
+_PING_SECONDS = 15
+
 _open: Counter[str] = Counter()
+
+
+async def _events(console: Console, request: Request, person: Person) -> Response:
+    """`change` events with the parts that differ from the event before; the first has all of them.
+
+    An `end` event names the reason why no other will come.
+    """
+    channels = tuple(dict.fromkeys(request.query_params.getlist("channel")))
+    runs = tuple(dict.fromkeys(request.query_params.getlist("run")))
+    if len(channels) + len(runs) > MAX_TOPICS:
+        raise Problem(422, "query", f"channel, run: at most {MAX_TOPICS} in one stream")
+    listener = await _listener(console, request, person, channels, runs)
+    return _stream(person, _changes(console, listener))
 
 
 async def _inbox(console: Console, request: Request, person: Person) -> Response:
     """`change` events: `{"added": […], "removed": […], "total": n}`; the first has all `ids`."""
-
-    async def events() -> AsyncIterator[dict[str, str]]:
-        known: set[str] | None = None
-        sent_total = -1
-        async for _ in _ticks(console, request, person):
-            ids, total = await list_pending(console)
-            if known is None or set(ids) != known or total != sent_total:
-                added = [id for id in ids if known is not None and id not in known]
-                removed = sorted((known or set()) - set(ids))
-                data: dict[str, Any] = {"added": added, "removed": removed, "total": total}
-                if known is None:
-                    data["ids"] = ids
-                yield {"event": "change", "data": json.dumps(data)}
-                known, sent_total = set(ids), total
-
-    return _stream(person, events())
+    listener = await _listener(console, request, person)
+    return _stream(person, _of_part(_changes(console, listener), "inbox"))
 
 
 async def _channel(console: Console, request: Request, person: Person) -> Response:
     """`change` events: `{"entries": n, "state": …, "expected": …, "turn": …}`."""
-    channel_id = request.path_params["id"]
-    await console.find(
-        lambda tx, tenant: queries.channel_row(tx, channel_id, tenant), f"channel {channel_id}"
+    id = request.path_params["id"]
+    listener = await _listener(console, request, person, (id,))
+    return _stream(person, _of_part(_changes(console, listener), "channels", id))
+
+
+async def _listener(
+    console: Console,
+    request: Request,
+    person: Person,
+    channels: tuple[str, ...] = (),
+    runs: tuple[str, ...] = (),
+) -> Listener:
+    """A listener for this person; `Problem` 404 for a channel or a run that they cannot see."""
+    for id in channels:
+        await console.find(partial(_channel_of, id), f"channel {id}")
+    for id in runs:
+        await console.find(partial(_run_of, id), f"run {id}")
+    return Listener(
+        tenant=console.settings.tenant,
+        name=person.name,
+        channels=channels,
+        runs=runs,
+        page_size=PAGE_SIZE,
+        is_valid=lambda tx: console.authenticator.is_signed_in(tx, request, person),
     )
 
-    async def events() -> AsyncIterator[dict[str, str]]:
-        sent: tuple[Any, ...] = ()
-        async for _ in _ticks(console, request, person):
-            row, turn = await console.store.read(lambda tx: _with_turn(tx, channel_id))
-            if (row["revision"], turn) != sent:
-                sent = (row["revision"], turn)
-                data = {"entries": row["seq"], "state": row["state"], "expected": row["expected"]}
-                yield {"event": "change", "data": json.dumps(data | {"turn": turn})}
 
-    return _stream(person, events())
+def _channel_of(id: str, tx: Transaction, tenant: str) -> Row | None:
+    return queries.channel_row(tx, id, tenant)
 
 
-def _with_turn(tx: Transaction, channel_id: str) -> tuple[Row, str]:
-    """The channel's row and the state of its latest turn.
-
-    The turn is needed too: parking one does not change the channel's revision.
-    """
-    row = channel_row(tx, channel_id)
-    turn = queries.latest_turn(tx, row)
-    return row, "" if turn is None else f"{turn['turn_id']} {turn['state']} {turn['attempt']}"
+def _run_of(id: str, tx: Transaction, tenant: str) -> queries.RunLine | None:
+    return queries.run_line(tx, id, tenant)
 
 
-async def _ticks(console: Console, request: Request, person: Person) -> AsyncIterator[None]:
-    """One item per poll, until the stream is old, or the session has ended or changed tenant."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + _STREAM_SECONDS
-    checked_at = loop.time()
-    while loop.time() < until:
-        yield
-        await asyncio.sleep(POLL_SECONDS)
-        if loop.time() - checked_at > _CHECK_SECONDS:
-            checked_at = loop.time()
-            still = await console.authenticator.authenticate(request)
-            if still is None or still.tenant != person.tenant:
+async def _of_part(
+    events: AsyncIterator[dict[str, str]], *names: str
+) -> AsyncIterator[dict[str, str]]:
+    """The changes of one part alone."""
+    async for event in events:
+        found: Any = json.loads(event["data"])
+        if event["event"] == "change":
+            for name in names:
+                found = (found or {}).get(name)
+        if found is not None:
+            yield event | {"data": json.dumps(found)}
+
+
+async def _check(console: Console, request: Request, person: Person) -> Response:
+    """Nothing: whether a stream would be answered, which browsers do not tell of a failed one."""
+    return Response(status_code=204)
+
+
+async def _changes(console: Console, listener: Listener) -> AsyncIterator[dict[str, str]]:
+    sent: Situation | None = None
+    async with console.feed.following(listener):
+        while True:
+            await listener.news.wait()
+            listener.news.clear()
+            now = listener.situation
+            if listener.end is not None or now is None:
+                yield {"event": "end", "data": json.dumps({"reason": listener.end})}
                 return
+            if parts := _parts(sent, now):
+                yield {"event": "change", "data": json.dumps(parts)}
+            sent = now
+
+
+def _parts(before: Situation | None, now: Situation) -> dict[str, Any]:
+    """What differs between two situations; all of the first one."""
+    parts: dict[str, Any] = {}
+    if before is None or before.counts != now.counts:
+        parts["counts"] = asdict(now.counts)
+    if before is None:
+        parts["inbox"] = {"ids": list(now.inbox), "added": [], "removed": []}
+    elif before.inbox != now.inbox:
+        known, shown = set(before.inbox), set(now.inbox)
+        parts["inbox"] = {
+            "added": [id for id in now.inbox if id not in known],
+            "removed": [id for id in before.inbox if id not in shown],
+        }
+    if "inbox" in parts or "counts" in parts:
+        parts["inbox"] = parts.get("inbox", {"added": [], "removed": []})
+        parts["inbox"]["total"] = now.counts.waiting
+    for name in ("channels", "runs"):
+        old = {} if before is None else getattr(before, name)
+        fresh = {id: each for id, each in getattr(now, name).items() if old.get(id) != each}
+        parts |= {name: fresh} if fresh else {}
+    return parts
 
 
 def _stream(person: Person, events: AsyncIterator[dict[str, str]]) -> Response:
@@ -104,7 +152,7 @@ def _stream(person: Person, events: AsyncIterator[dict[str, str]]) -> Response:
         raise Problem(
             429,
             "too-many",
-            f"too many open pages (at most {MAX_STREAMS}): close one and reload this page",
+            f"too many open browsers (at most {MAX_STREAMS}): close one and reload this page",
         )
 
     async def counted() -> AsyncIterator[dict[str, str]]:
@@ -117,10 +165,17 @@ def _stream(person: Person, events: AsyncIterator[dict[str, str]]) -> Response:
             if not _open[key]:
                 del _open[key]
 
-    return EventSourceResponse(counted(), ping=15)
+    # As an event and not as a comment: a page notices by its absence that the line is dead.
+    return EventSourceResponse(
+        counted(),
+        ping=_PING_SECONDS,
+        ping_message_factory=lambda: ServerSentEvent(event="ping", data=""),
+    )
 
 
 ROUTES: list[Route] = [
-    page("/events/approvals", _inbox),
-    page("/events/channels/{id}", _channel),
+    page("/events", _events, idle=True),
+    page("/events/approvals", _inbox, idle=True),
+    page("/events/channels/{id}", _channel, idle=True),
+    page("/events/check", _check, idle=True),
 ]

@@ -18,7 +18,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from agent_adapter.console.authentication import ConsoleAuthenticator, Person
+from agent_adapter.console.feed import Feed
 from agent_adapter.console.problems import Problem
+from agent_adapter.console.routing import IdRoute, in_path, path_and_query
 from agent_adapter.console.settings import Settings
 from agent_adapter.core.inert import short, visible
 from agent_adapter.store.base import Transaction
@@ -39,6 +41,7 @@ class Console:
         self.settings = settings
         self.store = settings.store
         self.authenticator = ConsoleAuthenticator(settings)
+        self.feed = Feed(settings.store)
         self._templates = _environment()
 
     def of(self, person: Person) -> Console:
@@ -65,6 +68,7 @@ class Console:
             "person": person,
             "csrf": person.session.csrf if person is not None and person.session else "",
             "path": request.url.path,
+            "here": path_and_query(request),
         }
         text = self._templates.get_template(template).render(shared | values)
         # UTF-8 cannot carry lone surrogates; in text they are visible escapes already.
@@ -85,12 +89,15 @@ PageHandler = Callable[[Console, Request, Person], Awaitable[Response]]
 ActionHandler = Callable[[Console, Request, Person, Form], Awaitable[Response]]
 
 
-def page(path: str, handler: PageHandler, *, role: str = "viewer") -> Route:
-    """A route for people with a session; others are redirected to the sign-in page."""
+def page(path: str, handler: PageHandler, *, role: str = "viewer", idle: bool = False) -> Route:
+    """A route for people with a session; others are redirected to the sign-in page.
+
+    An `idle` one is fetched by open pages, and does not keep the session alive.
+    """
 
     async def endpoint(request: Request) -> Response:
         console = console_of(request)
-        person = await console.authenticator.authenticate(request)
+        person = await console.authenticator.authenticate(request, idle=idle)
         secret = None
         if person is None:
             signed_in = await console.authenticator.sign_in_by_proxy(request)
@@ -104,7 +111,7 @@ def page(path: str, handler: PageHandler, *, role: str = "viewer") -> Route:
             console.authenticator.set_session_cookie(response, request, secret)
         return response
 
-    return Route(path, endpoint, methods=["GET"], name=path)
+    return IdRoute(path, endpoint, methods=["GET"], name=path)
 
 
 def action(path: str, handler: ActionHandler, *, role: str = "approver") -> Route:
@@ -125,7 +132,7 @@ def action(path: str, handler: ActionHandler, *, role: str = "approver") -> Rout
         person.check(role)
         return await handler(console.of(person), request, person, form)
 
-    return Route(path, endpoint, methods=["POST"], name=f"POST {path}")
+    return IdRoute(path, endpoint, methods=["POST"], name=f"POST {path}")
 
 
 async def form_of(request: Request) -> Form:
@@ -162,8 +169,7 @@ def local_path(text: str) -> str:
 def _redirect_to_sign_in(request: Request) -> Response:
     if request.headers.get("hx-request"):
         return Response(status_code=401, headers={"HX-Refresh": "true"})
-    here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return see_other(f"/sign-in?next={quote(here, safe='')}")
+    return see_other(f"/sign-in?next={quote(path_and_query(request), safe='')}")
 
 
 def _environment() -> jinja2.Environment:
@@ -176,14 +182,15 @@ def _environment() -> jinja2.Environment:
         # Runs before autoescape: hidden characters become visible escapes in every template.
         finalize=_shown,
     )
-    made.filters |= {
+    filters: dict[str, Callable[..., Any]] = {
         "when": _when,
         "name": lambda name: short(name) if isinstance(name, str) else name,
         "seconds": _seconds,
         "pretty": _pretty,
         "preview": _preview,
-        "path": lambda text: quote(str(text), safe=""),
+        "path": in_path,
     }
+    made.filters |= filters
     made.globals["PREVIEW"] = _PREVIEW
     return made
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,6 +14,7 @@ from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, page, see_other
 from agent_adapter.console.parameters import Parameters, Start, read_query
 from agent_adapter.console.problems import Problem
+from agent_adapter.console.routing import in_path
 from agent_adapter.console.row_types import CallRow
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec import ledger
@@ -59,7 +59,7 @@ class _RunQuery(Parameters):
 async def _list(console: Console, request: Request, person: Person) -> Response:
     query = read_query(request, _RunListQuery)
     if query.run:
-        return see_other(f"/runs/{quote(query.run, safe='')}")
+        return see_other(f"/runs/{in_path(query.run)}")
     lines, more = await run_page(
         console,
         limit=_RUNS_LISTED,

@@ -21,10 +21,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustedProxy:
-    """A proxy in front of the console that authenticates people.
+    """A proxy in front of the console that authenticates people, or only forwards requests.
+
+    Attempts to sign in are counted for the address that it puts at the end of `X-Forwarded-For`.
 
     Attributes:
-        peers: the addresses of the proxy; the header is ignored from any other address.
+        peers: the addresses of the proxy; its headers are ignored from any other address.
         header: the header with the person's name.
         roles: the role of each name.
         role: the role of every other name; `None` refuses them.

@@ -41,7 +41,7 @@ async def _sign_in(request: Request) -> Response:
 async def _sign_out(console: Console, request: Request, person: Person, form: Form) -> Response:
     await console.authenticator.sign_out(person)
     response = see_other("/sign-in")
-    console.authenticator.delete_session_cookie(response)
+    console.authenticator.delete_session_cookie(response, request)
     return response
 
 

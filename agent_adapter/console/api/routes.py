@@ -22,6 +22,7 @@ from agent_adapter.console.api.operations import OPERATIONS
 from agent_adapter.console.pages import console_of, content_type
 from agent_adapter.console.parameters import invalid_fields, read_query
 from agent_adapter.console.problems import Problem
+from agent_adapter.console.routing import IdRoute
 
 
 def problem_response(problem: Problem) -> JSONResponse:
@@ -46,7 +47,7 @@ def _route(operation: ApiOperation) -> Route:
         data = to_json(_json_value(answer), inf_nan_mode="null", bytes_mode="base64")
         return Response(data, media_type="application/json")
 
-    return Route(operation.path, endpoint, methods=[operation.method])
+    return IdRoute(operation.path, endpoint, methods=[operation.method])
 
 
 async def _read_body(request: Request, model: type[BaseModel]) -> BaseModel:

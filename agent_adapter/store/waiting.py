@@ -1,0 +1,56 @@
+"""What waits for a person: the counts that every page of the console shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent_adapter.store.base import Transaction
+from agent_adapter.store.timekeeping import now
+
+_MOST_TURNS = 200
+_MOST_LOST = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Pending approvals, writes with unknown outcome, and turns of this person."""
+
+    waiting: int
+    doubt: int
+    turns: int
+
+
+def counts(tx: Transaction, tenant: str, name: str) -> Counts:
+    """What waits in the tenant, and the turns of the human participant of that name."""
+    return Counts(
+        waiting=approvals_waiting(tx, tenant),
+        doubt=writes_in_doubt(tx, tenant),
+        turns=turns_waiting(tx, tenant, name),
+    )
+
+
+def approvals_waiting(tx: Transaction, tenant: str) -> int:
+    """How many approvals a person can decide now."""
+    where = {"tenant": tenant, "state": "pending", "decide_by >=": now(tx)}
+    return tx.count("approvals", where)
+
+
+def writes_in_doubt(tx: Transaction, tenant: str) -> int:
+    """How many writes have an unknown outcome; beyond 200 lost with their processes, those."""
+    where = {"tenant": tenant, "state": "open", "effects": "write"}
+    lost = tx.select("calls", where, limit=_MOST_LOST)
+    owners = [row["owner_id"] for row in lost if row["owner_id"] != tx.owner_id]
+    dead = len([owner for owner in owners if not tx.is_live(owner)])
+    return dead + tx.count("calls", {"tenant": tenant, "ending": "unknown"})
+
+
+def turns_waiting(tx: Transaction, tenant: str, name: str) -> int:
+    """How many channels of the tenant wait for the human participant of that name."""
+    known = tx.get("identities", name)
+    if known is None or known["kind"] != "human":
+        return 0
+    due = tx.select("turns", {"agent_id": known["agent_id"], "state": "due"}, limit=_MOST_TURNS)
+    rows = (tx.get("channels", row["channel_id"]) for row in due)
+    mine = [row for row in rows if row is not None and (row["tenant"] or "") == tenant]
+    agent_id = known["agent_id"]
+    return len([row for row in mine if row["expected"] == agent_id and not row["paused"]])
