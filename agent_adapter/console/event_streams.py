@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from agent_adapter.console.approvals import PAGE_SIZE
 from agent_adapter.console.authentication import Person
-from agent_adapter.console.feed import Listener, Situation
+from agent_adapter.console.feed import Listener, PageNews
 from agent_adapter.console.pages import Console, page
 from agent_adapter.console.problems import Problem
 from agent_adapter.store import queries
@@ -109,12 +109,12 @@ async def _check(console: Console, request: Request, person: Person) -> Response
 
 
 async def _changes(console: Console, listener: Listener) -> AsyncIterator[dict[str, str]]:
-    sent: Situation | None = None
+    sent: PageNews | None = None
     async with console.feed.following(listener):
         while True:
             await listener.news.wait()
             listener.news.clear()
-            now = listener.situation
+            now = listener.latest
             if listener.end is not None or now is None:
                 yield {"event": "end", "data": json.dumps({"reason": listener.end})}
                 return
@@ -123,8 +123,8 @@ async def _changes(console: Console, listener: Listener) -> AsyncIterator[dict[s
             sent = now
 
 
-def _parts(before: Situation | None, now: Situation) -> dict[str, Any]:
-    """What differs between two situations; all of the first one."""
+def _parts(before: PageNews | None, now: PageNews) -> dict[str, Any]:
+    """What differs between two looks; all of the first one."""
     parts: dict[str, Any] = {}
     if before is None or before.counts != now.counts:
         parts["counts"] = asdict(now.counts)

@@ -22,7 +22,7 @@ POLL_SECONDS = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class PageNews:
     """What one open page can show; equal ones need no event.
 
     `inbox` has the ids of the first page of requests; `channels` and `runs` are those that the page
@@ -39,7 +39,7 @@ class Situation:
 class Listener:
     """One open stream: whose it is, and what its pages show.
 
-    `is_valid` looks whether the session is still good; `news` is set with each new `situation`, and
+    `is_valid` looks whether the session is still good; `news` is set with each new `latest`, and
     at the `end` of the stream, whose reason that is.
     """
 
@@ -49,14 +49,14 @@ class Listener:
     runs: tuple[str, ...]
     page_size: int
     is_valid: Callable[[Transaction], bool]
-    situation: Situation | None = None
+    latest: PageNews | None = None
     end: str | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def hear(self, situation: Situation | None, end: str | None = None) -> None:
+    def hear(self, latest: PageNews | None, end: str | None = None) -> None:
         """Take what the last look found."""
-        if end is not None or situation != self.situation:
-            self.situation, self.end = situation, end
+        if end is not None or latest != self.latest:
+            self.latest, self.end = latest, end
             self.news.set()
 
 
@@ -115,22 +115,22 @@ class _Watch:
     async def _look(self) -> None:
         listeners = list(self._listeners)
         try:
-            found = await self._store.read(lambda tx: _situations(tx, listeners))
+            found = await self._store.read(lambda tx: _news_of(tx, listeners))
         except Exception:
             # The streams end; the pages say that they are out of date, and try again.
             _LOG.exception("the console cannot read its store")
             for listener in listeners:
                 listener.hear(None, "store")
             return
-        for listener, situation in zip(listeners, found, strict=True):
-            listener.hear(situation, None if situation is not None else "signed-out")
+        for listener, latest in zip(listeners, found, strict=True):
+            listener.hear(latest, None if latest is not None else "signed-out")
 
 
-def _situations(tx: Transaction, listeners: list[Listener]) -> list[Situation | None]:
+def _news_of(tx: Transaction, listeners: list[Listener]) -> list[PageNews | None]:
     """What each listener can show now; `None` for one whose session has ended."""
     inboxes: dict[tuple[str, int], tuple[tuple[str, ...], int, int]] = {}
 
-    def of(listener: Listener) -> Situation | None:
+    def of(listener: Listener) -> PageNews | None:
         if not listener.is_valid(tx):
             return None
         key = (listener.tenant, listener.page_size)
@@ -139,7 +139,7 @@ def _situations(tx: Transaction, listeners: list[Listener]) -> list[Situation | 
             inboxes[key] = (tuple(found), pending, writes_in_doubt(tx, listener.tenant))
         ids, total, doubt = inboxes[key]
         turns = turns_waiting(tx, listener.tenant, listener.name)
-        return Situation(
+        return PageNews(
             counts=Counts(waiting=total, doubt=doubt, turns=turns),
             inbox=ids,
             channels={id: _channel(tx, id) for id in listener.channels},

@@ -193,13 +193,13 @@ async def test_the_store_is_read_once_for_all_streams(
     shop: ShopConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fifty open browsers cost as many looks at the store as one."""
-    looks, count = [0], feed._situations
+    looks, count = [0], feed._news_of
 
     def counted(*args: Any) -> Any:
         looks[0] += 1
         return count(*args)
 
-    monkeypatch.setattr(feed, "_situations", counted)
+    monkeypatch.setattr(feed, "_news_of", counted)
     browsers = [await shop.browser(f"p{n}") for n in range(10)]
     async with contextlib.AsyncExitStack() as stack:
         streams = []
