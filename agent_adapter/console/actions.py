@@ -23,6 +23,12 @@ from agent_adapter.store.base import Row, Transaction
 
 Verdict = Literal["approved", "denied"]
 
+STALE_TEXT = (
+    "The channel has moved on since this page was shown: the text was not sent. Read what is new,"
+    " and send it again if it still fits."
+)
+"""What a person is told whose text was written for another turn."""
+
 MAX_BULK = 100
 """The maximum number of records in one bulk decision."""
 
@@ -177,11 +183,19 @@ async def speakers(settings: Settings, person: Person, channel_id: str) -> list[
 
 
 async def speak(
-    settings: Settings, person: Person, channel_id: str, *, sender: str, text: str, key: str = ""
+    settings: Settings,
+    person: Person,
+    channel_id: str,
+    *,
+    sender: str,
+    text: str,
+    key: str = "",
+    turn: str | None = None,
 ) -> str:
     """Ask the channel's hub to post `text` as `sender`, and return the command's id.
 
-    Requests with the same `key` post the text once.
+    Requests with the same `key` post the text once. With the `turn` that was shown, the text is
+    refused once another has begun: `Problem` 409 where that is known already.
     """
     person.check("approver")
     await _check_channel(settings, channel_id)
@@ -189,11 +203,22 @@ async def speak(
         raise Problem(403, "speaker", f"{person.name} may not speak as {sender!r} in this channel")
     if not text.strip():
         raise Problem(422, "empty", "the message is empty")
-    payload = {"channel_id": channel_id, "sender": sender, "text": text}
+    payload: dict[str, Any] = {"channel_id": channel_id, "sender": sender, "text": text}
+    if turn is not None:
+        payload |= await settings.store.read(lambda tx: _answered(tx, channel_id, sender, turn))
     if key:
         # Keys of different people must not collide: one could suppress the other's message.
         payload["key"] = f"{person.reviewer}:{key}"
     return await _queue_command(settings, person, "speak", payload)
+
+
+def _answered(tx: Transaction, channel_id: str, sender: str, turn: str) -> dict[str, Any]:
+    """The turn that a text answers, if it is the sender's; `Problem` 409 if it has passed."""
+    row = tx.get("channels", channel_id) or {"turn_id": None, "expected": None}
+    if (row["turn_id"] if row["expected"] is not None else "") != turn:
+        raise Problem(409, "stale", STALE_TEXT)
+    mine = row["expected"] is not None and row["expected"] == queries.human_id(tx, sender)
+    return {"answers": turn} if mine else {}
 
 
 async def fork(settings: Settings, person: Person, channel_id: str, *, at: str) -> str:

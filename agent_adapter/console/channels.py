@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from markupsafe import Markup
@@ -16,7 +19,9 @@ from agent_adapter.console import actions
 from agent_adapter.console.authentication import Person
 from agent_adapter.console.graph_svg import graph_svg
 from agent_adapter.console.pages import Console, Form, action, page, see_other
-from agent_adapter.console.parameters import EntryNumber, Parameters, read_query
+from agent_adapter.console.paging import page_links
+from agent_adapter.console.parameters import EntryNumber, Parameters, Start, Text, read_query
+from agent_adapter.console.problems import Problem
 from agent_adapter.console.routing import in_path
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.flow.graph import TransitionGraph
@@ -32,6 +37,7 @@ from agent_adapter.network.channels.reports import (
     report_of,
     text_line,
 )
+from agent_adapter.network.channels.search import find_channels
 from agent_adapter.network.channels.snapshot import channel_row
 from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
@@ -49,10 +55,14 @@ _STATES: dict[ChannelStates, Sequence[str] | None] = {
 
 class _ChannelListQuery(Parameters):
     state: ChannelStates = "open"
+    q: Text = None
+    mine: bool = False
+    start: Start = None
 
 
 class _ChannelQuery(Parameters):
     command: str | None = None
+    order: Literal["oldest", "newest"] = "oldest"
 
 
 class _NewerQuery(Parameters):
@@ -64,14 +74,55 @@ class _EarlierQuery(Parameters):
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    state = read_query(request, _ChannelListQuery).state
-    lines = await channel_lines(console, state, _LISTED)
-    return console.render(request, "channels.html", lines=lines, state=state, states=list(_STATES))
+    query = read_query(request, _ChannelListQuery)
+    tenant, name = console.settings.tenant, person.name
+
+    def op(tx: Transaction) -> tuple[list[ChannelLine], float | None]:
+        mine = queries.human_id(tx, name) if query.mine else None
+        if query.mine and mine is None:
+            return [], None
+        return find_channels(
+            tx,
+            tenant,
+            states=_STATES[query.state],
+            text=query.q,
+            expected=mine,
+            limit=_LISTED,
+            start=query.start,
+        )
+
+    lines, more = await console.store.read(op)
+    filters = query.model_dump(include={"state", "q"}) | {"mine": "1" if query.mine else ""}
+    return console.render(
+        request,
+        "channels.html",
+        lines=lines,
+        filters=filters,
+        states=list(_STATES),
+        links=page_links(request, filters, start=query.start, following=more),
+    )
 
 
 async def _show(console: Console, request: Request, person: Person) -> Response:
+    return await _render(console, request, person)
+
+
+async def _render(
+    console: Console,
+    request: Request,
+    person: Person,
+    *,
+    problem: Problem | None = None,
+    text: str = "",
+) -> Response:
+    """The channel's page; with a `problem` it keeps the `text` that was not sent."""
     channel_id = request.path_params["id"]
-    command = read_query(request, _ChannelQuery).command
+    query = read_query(request, _ChannelQuery)
+    command = (
+        await actions.command_result(console.settings, query.command) if query.command else None
+    )
+    if command is not None and command.state == "refused":
+        text = text or await console.store.read(partial(_text_of, command.id, person.reviewer))
     found = await channel_report(console, channel_id)
     lines = await log_page(console, channel_id)
     row, names, expectations, served = await console.store.read(lambda tx: _facts(tx, channel_id))
@@ -91,7 +142,12 @@ async def _show(console: Console, request: Request, person: Person) -> Response:
         speakers=await actions.speakers(console.settings, person, channel_id),
         served=served,
         key=secrets.token_hex(8),
-        command=await actions.command_result(console.settings, command) if command else None,
+        turn=row["turn_id"] if row["expected"] is not None else "",
+        command=command,
+        problem=problem,
+        text=text,
+        order=query.order,
+        status=200 if problem is None else problem.status,
     )
 
 
@@ -130,14 +186,24 @@ async def _earlier(console: Console, request: Request, person: Person) -> Respon
 
 async def _speak(console: Console, request: Request, person: Person, form: Form) -> Response:
     channel_id = request.path_params["id"]
-    id = await actions.speak(
-        console.settings,
-        person,
-        channel_id,
-        sender=form.get("sender", ""),
-        text=form.get("text", "").replace("\r\n", "\n"),
-        key=form.get("key", ""),
-    )
+    sender, text = form.get("sender", ""), form.get("text", "").replace("\r\n", "\n")
+    # A second text from one page is another message; the same text twice is a double click.
+    said = hashlib.sha256(f"{sender}\n{text}".encode("utf-8", "replace")).hexdigest()[:16]
+    key = f"{form['key']}:{said}" if form.get("key") else ""
+    try:
+        id = await actions.speak(
+            console.settings,
+            person,
+            channel_id,
+            sender=sender,
+            text=text,
+            key=key,
+            turn=form.get("turn"),
+        )
+    except Problem as problem:
+        if problem.status not in (409, 422):
+            raise
+        return await _render(console, request, person, problem=problem, text=text)
     return _see_command(channel_id, id)
 
 
@@ -151,6 +217,14 @@ async def _resume(console: Console, request: Request, person: Person, form: Form
     channel_id = request.path_params["id"]
     id = await actions.resume_fork(console.settings, person, channel_id)
     return _see_command(channel_id, id)
+
+
+def _text_of(command_id: str, reviewer: str, tx: Transaction) -> str:
+    """The text of a person's own command, so that a refused one is not lost."""
+    row = tx.get("commands", command_id)
+    if row is None or row["by"] != reviewer:
+        return ""
+    return str(json.loads(row["payload"]).get("text") or "")
 
 
 def _see_command(channel_id: str, id: str) -> Response:

@@ -47,19 +47,6 @@ async def _events(console: Console, request: Request, person: Person) -> Respons
     return _stream(person, _changes(console, listener))
 
 
-async def _inbox(console: Console, request: Request, person: Person) -> Response:
-    """`change` events: `{"added": […], "removed": […], "total": n}`; the first has all `ids`."""
-    listener = await _listener(console, request, person)
-    return _stream(person, _of_part(_changes(console, listener), "inbox"))
-
-
-async def _channel(console: Console, request: Request, person: Person) -> Response:
-    """`change` events: `{"entries": n, "state": …, "expected": …, "turn": …}`."""
-    id = request.path_params["id"]
-    listener = await _listener(console, request, person, (id,))
-    return _stream(person, _of_part(_changes(console, listener), "channels", id))
-
-
 async def _listener(
     console: Console,
     request: Request,
@@ -88,19 +75,6 @@ def _channel_of(id: str, tx: Transaction, tenant: str) -> Row | None:
 
 def _run_of(id: str, tx: Transaction, tenant: str) -> queries.RunLine | None:
     return queries.run_line(tx, id, tenant)
-
-
-async def _of_part(
-    events: AsyncIterator[dict[str, str]], *names: str
-) -> AsyncIterator[dict[str, str]]:
-    """The changes of one part alone."""
-    async for event in events:
-        found: Any = json.loads(event["data"])
-        if event["event"] == "change":
-            for name in names:
-                found = (found or {}).get(name)
-        if found is not None:
-            yield event | {"data": json.dumps(found)}
 
 
 async def _check(console: Console, request: Request, person: Person) -> Response:
@@ -175,7 +149,5 @@ def _stream(person: Person, events: AsyncIterator[dict[str, str]]) -> Response:
 
 ROUTES: list[Route] = [
     page("/events", _events, idle=True),
-    page("/events/approvals", _inbox, idle=True),
-    page("/events/channels/{id}", _channel, idle=True),
     page("/events/check", _check, idle=True),
 ]

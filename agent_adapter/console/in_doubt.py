@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -11,28 +12,50 @@ from starlette.routing import Route
 from agent_adapter.console import actions
 from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, Form, action, page, see_other
+from agent_adapter.console.paging import page_links
+from agent_adapter.console.parameters import Parameters, Text, read_query
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.json_values import json_or_text
 from agent_adapter.store import doubt, ledger
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.conditions import has_text
 
-_LISTED = 100
+_LISTED = 50
+_SEARCHED = ("tool", "run_id", "principal", "call_key")
 
 
-async def list_in_doubt(console: Console) -> tuple[list[dict[str, Any]], int]:
-    """The oldest writes with unknown outcome, with their arguments as text, and the total."""
+class _DoubtQuery(Parameters):
+    q: Text = None
+    start: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+
+async def list_in_doubt(
+    console: Console, *, text: str | None = None, start: int = 0
+) -> tuple[list[dict[str, Any]], int]:
+    """The oldest writes with unknown outcome, with their arguments as text, and the total.
+
+    `text` is a part of a tool's, a run's or a person's name, or of the call's key.
+    """
     tenant = console.settings.tenant
 
     def op(tx: Transaction) -> tuple[list[dict[str, Any]], int]:
         rows = doubt.in_doubt(tx, tenant)
-        return [_with_arguments(tx, row) for row in rows[:_LISTED]], len(rows)
+        if text is not None:
+            rows = [row for row in rows if any(has_text(row[name], text) for name in _SEARCHED)]
+        return [_with_arguments(tx, row) for row in rows[start : start + _LISTED]], len(rows)
 
     return await console.store.read(op)
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    calls, total = await list_in_doubt(console)
-    return console.render(request, "in_doubt.html", calls=calls, total=total)
+    query = read_query(request, _DoubtQuery)
+    calls, total = await list_in_doubt(console, text=query.q, start=query.start)
+    following = query.start + _LISTED if total > query.start + _LISTED else None
+    filters = {"q": query.q}
+    links = page_links(request, filters, start=query.start, following=following)
+    return console.render(
+        request, "in_doubt.html", calls=calls, total=total, filters=filters, links=links
+    )
 
 
 async def _resolve(console: Console, request: Request, person: Person, form: Form) -> Response:

@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from agent_adapter.console.authentication import ConsoleAuthenticator, Person
+from agent_adapter.console.count_cache import CountCache
 from agent_adapter.console.feed import Feed
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.routing import IdRoute, in_path, path_and_query
@@ -31,6 +32,7 @@ Form = dict[str, str]
 
 _FOLDER = Path(__file__).parent
 _PREVIEW = 2_000
+_UNCOUNTED = {"waiting": 0, "doubt": 0, "turns": 0}
 _MAX_FIELDS = 1_000
 
 
@@ -42,6 +44,7 @@ class Console:
         self.store = settings.store
         self.authenticator = ConsoleAuthenticator(settings)
         self.feed = Feed(settings.store)
+        self.counted = CountCache(settings.store)
         self._templates = _environment()
 
     def of(self, person: Person) -> Console:
@@ -49,6 +52,10 @@ class Console:
         mine = copy.copy(self)
         mine.settings = replace(self.settings, tenant=person.tenant)
         return mine
+
+    async def counts_of(self, person: Person) -> dict[str, int]:
+        """What waits for the person, at most a second old."""
+        return await self.counted.of(person.tenant, person.name)
 
     async def find(self, op: Callable[[Transaction, str], T | None], what: str) -> T:
         """What `op` finds for the person's tenant; `Problem` 404 for nothing, naming `what`."""
@@ -69,6 +76,7 @@ class Console:
             "csrf": person.session.csrf if person is not None and person.session else "",
             "path": request.url.path,
             "here": path_and_query(request),
+            "counts": getattr(request.state, "counts", _UNCOUNTED),
         }
         text = self._templates.get_template(template).render(shared | values)
         # UTF-8 cannot carry lone surrogates; in text they are visible escapes already.
@@ -106,6 +114,8 @@ def page(path: str, handler: PageHandler, *, role: str = "viewer", idle: bool = 
             person, secret = signed_in
         request.state.person = person
         person.check(role)
+        if not idle:
+            request.state.counts = await console.counts_of(person)
         response = await handler(console.of(person), request, person)
         if secret is not None:
             console.authenticator.set_session_cookie(response, request, secret)

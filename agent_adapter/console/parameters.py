@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -19,6 +20,19 @@ Start = Annotated[
 ]
 Count = Annotated[int, Field(ge=1, le=200, description="The maximum number of items.")]
 EntryNumber = Annotated[int, Field(ge=0, lt=_LARGEST, description="The number of a log entry.")]
+
+
+Text = Annotated[str | None, Field(max_length=200, description="A part of it, whatever the case.")]
+Moment = Annotated[
+    datetime | None, Field(description="ISO 8601; in UTC unless it says something else.")
+]
+
+
+def seconds_of(moment: datetime | None) -> float | None:
+    """A moment as seconds since the epoch."""
+    if moment is None:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 class Parameters(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, get_args
 
 from starlette.requests import Request
@@ -12,7 +13,15 @@ from starlette.routing import Route
 
 from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, page, see_other
-from agent_adapter.console.parameters import Parameters, Start, read_query
+from agent_adapter.console.paging import page_links
+from agent_adapter.console.parameters import (
+    Moment,
+    Parameters,
+    Start,
+    Text,
+    read_query,
+    seconds_of,
+)
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.routing import in_path
 from agent_adapter.console.row_types import CallRow
@@ -21,6 +30,7 @@ from agent_adapter.exec import ledger
 from agent_adapter.store import ledger as chain
 from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.run_search import RunFilter, RunStatus, find_runs
 
 _RUNS_LISTED = 50
 _CALLS_LISTED = 100
@@ -45,11 +55,24 @@ class Step:
 
 
 class _RunListQuery(Parameters):
-    run: str = ""
-    tool: str | None = None
-    who: str | None = None
+    run: Text = None
+    tool: Text = None
+    who: Text = None
+    status: RunStatus | None = None
     ending: Ending | None = None
+    since: Moment = None
+    until: Moment = None
     start: Start = None
+
+    def wanted(self) -> RunFilter:
+        return RunFilter(
+            run=self.run,
+            tool=self.tool,
+            who=self.who,
+            status=self.status or self.ending,
+            since=seconds_of(self.since),
+            until=seconds_of(self.until),
+        )
 
 
 class _RunQuery(Parameters):
@@ -58,19 +81,21 @@ class _RunQuery(Parameters):
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
     query = read_query(request, _RunListQuery)
-    if query.run:
-        return see_other(f"/runs/{in_path(query.run)}")
-    lines, more = await run_page(
-        console,
-        limit=_RUNS_LISTED,
-        start=query.start,
-        tool=query.tool,
-        principal=query.who,
-        ending=query.ending,
+    tenant = console.settings.tenant
+    if query.run and (stored := await console.store.read(partial(_stored, query.run, tenant))):
+        return see_other(f"/runs/{in_path(stored)}")
+    lines, more = await console.store.read(
+        lambda tx: find_runs(tx, tenant, query.wanted(), limit=_RUNS_LISTED, start=query.start)
     )
-    filters = query.model_dump(include={"tool", "ending", "who"})
+    filters = query.model_dump(exclude={"start", "ending"}) | {"status": query.wanted().status}
+    links = page_links(request, filters, start=query.start, following=more)
     return console.render(
-        request, "runs.html", lines=lines, more=more, filters=filters, endings=get_args(Ending)
+        request,
+        "runs.html",
+        lines=lines,
+        links=links,
+        filters=filters,
+        statuses=get_args(RunStatus),
     )
 
 
@@ -117,6 +142,10 @@ async def _call(console: Console, request: Request, person: Person) -> Response:
         result=_result_text(report.row, report.result),
         entries=entries,
     )
+
+
+def _stored(run: str, tenant: str, tx: Transaction) -> str | None:
+    return queries.stored_run(tx, run, tenant)
 
 
 async def run_page(

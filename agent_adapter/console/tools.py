@@ -10,24 +10,32 @@ from starlette.routing import Route
 
 from agent_adapter.console.authentication import Person
 from agent_adapter.console.pages import Console, page
-from agent_adapter.console.parameters import Parameters, read_query
+from agent_adapter.console.paging import page_links
+from agent_adapter.console.parameters import Parameters, Text, read_query
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.store import queries
 from agent_adapter.store.base import Transaction
+from agent_adapter.store.conditions import has_text
 
 _PAGE_SIZE = 25
+_SEARCHED = 10_000
 
 
 class _ToolListQuery(Parameters):
+    q: Text = None
     after: str = ""
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    after = read_query(request, _ToolListQuery).after
-    uses, more = await tool_uses(console, after, _PAGE_SIZE)
+    query = read_query(request, _ToolListQuery)
+    uses, more = await tool_uses(console, query.after, _PAGE_SIZE, query.q)
     known = {spec.name: _policy(spec) for spec in console.settings.registry or ()}
-    return console.render(request, "tools.html", uses=uses, more=more, known=known)
+    filters = {"q": query.q}
+    links = page_links(request, filters, start=query.after, following=more, name="after")
+    return console.render(
+        request, "tools.html", uses=uses, links=links, known=known, filters=filters
+    )
 
 
 async def _show(console: Console, request: Request, person: Person) -> Response:
@@ -48,15 +56,20 @@ async def _show(console: Console, request: Request, person: Person) -> Response:
 
 
 async def tool_uses(
-    console: Console, after: str, limit: int
+    console: Console, after: str, limit: int, text: str | None = None
 ) -> tuple[list[queries.ToolUse], str | None]:
-    """One page of tools and their use, by name, with the registry's uncalled tools."""
+    """One page of tools and their use, by name, with the registry's uncalled tools.
+
+    `text` is a part of the name, whatever the case.
+    """
     tenant = console.settings.tenant
     declared = [spec.name for spec in console.settings.registry or () if spec.name > after]
 
     def op(tx: Transaction) -> tuple[list[queries.ToolUse], str | None]:
-        called = queries.tool_names(tx, tenant, after, limit + 1)
-        names = sorted({*called, *declared})
+        called = queries.tool_names(tx, tenant, after, limit + 1 if text is None else _SEARCHED)
+        names = sorted(
+            name for name in {*called, *declared} if text is None or has_text(name, text)
+        )
         shown = names[:limit]
         more = shown[-1] if len(names) > limit else None
         return [queries.tool_use(tx, name, tenant) for name in shown], more

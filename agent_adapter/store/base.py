@@ -16,7 +16,8 @@ none alone.
 
 Conditions (`where`) are mappings. `{"run_id": x}` is equality, `{"due_at <=": x}` compares with
 `<`, `<=`, `>`, `>=` or `!=`, `{"state in": [...]}` is membership, `{"owner_id": None}` is SQL's
-`IS NULL`. All of them must hold.
+`IS NULL`, `{"tool has": "pay"}` is true of a text that contains another, whatever the case. All of
+them must hold.
 """
 
 from __future__ import annotations

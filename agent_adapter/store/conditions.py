@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
+from unicodedata import normalize
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.tables import Table
 
-Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
+Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "in", "has"]
 
-_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "in")
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "in", "has")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,18 @@ def term(written: str) -> Term:
             f" use one of {', '.join(_COMPARISONS)}"
         )
     return Term(column, cast(Comparison, comparison))
+
+
+def has_text(value: Any, wanted: str) -> bool:
+    """Whether a text, or bytes of one, contains `wanted`, whatever the case of either."""
+    if value is None:
+        return False
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return _plain(wanted) in _plain(text)
+
+
+def _plain(text: str) -> str:
+    return text.lower() if text.isascii() else normalize("NFKC", text).casefold()
 
 
 def listed(written: str, value: Any) -> list[Any]:

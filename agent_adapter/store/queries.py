@@ -290,6 +290,12 @@ def human_members(tx: Transaction, channel_id: str) -> list[str]:
     return found
 
 
+def human_id(tx: Transaction, name: str) -> str | None:
+    """The id of the human participant of that name; `None` if there is none."""
+    known = tx.get("identities", name)
+    return known["agent_id"] if known is not None and known["kind"] == "human" else None
+
+
 def deadlines(tx: Transaction, channel_id: str, limit: int = 50) -> list[Row]:
     """The expectations of the channel and of its turns."""
     where = {"channel_id": channel_id}
@@ -357,7 +363,7 @@ def _line(tx: Transaction, row: Row) -> RunLine:
     return RunLine(
         run_id=run_id,
         tenant=row["tenant"] or "",
-        principal=row["principal"],
+        principal=row["principal"] or _asker(tx, run_id),
         started_at=row["started_at"],
         last_at=last["at"] if last is not None else row["started_at"],
         entries=head["seq"] if head is not None else 0,
@@ -367,6 +373,12 @@ def _line(tx: Transaction, row: Row) -> RunLine:
             "approvals", {"run_id": run_id, "state": "pending", "decide_by >=": now(tx)}
         ),
     )
+
+
+def _asker(tx: Transaction, run_id: str) -> str | None:
+    """Whom the run's calls are for, where its own row does not say."""
+    known = tx.select("calls", {"run_id": run_id, "principal !=": None}, limit=1)
+    return known[0]["principal"] if known else None
 
 
 def _unclear(tx: Transaction, run_id: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent_adapter.store.base import Transaction
+from agent_adapter.store.queries import human_id
 from agent_adapter.store.timekeeping import now
 
 _MOST_TURNS = 200
@@ -46,11 +47,10 @@ def writes_in_doubt(tx: Transaction, tenant: str) -> int:
 
 def turns_waiting(tx: Transaction, tenant: str, name: str) -> int:
     """How many channels of the tenant wait for the human participant of that name."""
-    known = tx.get("identities", name)
-    if known is None or known["kind"] != "human":
+    agent_id = human_id(tx, name)
+    if agent_id is None:
         return 0
-    due = tx.select("turns", {"agent_id": known["agent_id"], "state": "due"}, limit=_MOST_TURNS)
+    due = tx.select("turns", {"agent_id": agent_id, "state": "due"}, limit=_MOST_TURNS)
     rows = (tx.get("channels", row["channel_id"]) for row in due)
     mine = [row for row in rows if row is not None and (row["tenant"] or "") == tenant]
-    agent_id = known["agent_id"]
     return len([row for row in mine if row["expected"] == agent_id and not row["paused"]])

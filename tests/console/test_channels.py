@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from agent_adapter.store.sqlite import SqliteStore
 from tests.console._answers import undescribed
-from tests.console._shop import ShopConsole
+from tests.console._shop import ShopConsole, field
 from tests.network._scene import Scene, TransitionGraph, scene
 
 pytestmark = pytest.mark.anyio
@@ -92,6 +93,55 @@ async def test_the_form_sent_twice_with_one_key_speaks_once(room: Room) -> None:
         ana.post(f"{room.path}/speak", {"sender": "ana", "text": "once", "key": "k1"})
     await room.at.settle()
     assert [said for _, said in await room.at.said(room.channel)].count("once") == 1
+
+
+async def test_a_stale_page_answers_no_other_turn(room: Room) -> None:
+    """D12: its text is taken for no answer to the next question; that is said, and it is kept."""
+    ana = await room.browser()
+    page = ana.get(room.path).text
+    form = {name: field(page, name) for name in ("turn", "key")} | {"sender": "ana"}
+    ana.post(f"{room.path}/speak", form | {"text": "first"})
+    await room.at.settle()
+    await room.at.people["bob"].send(room.channel.channel_id, "next question")
+    await room.at.settle()
+    for text in ("second <text>", "third"):
+        answer = ana.post(f"{room.path}/speak", form | {"text": text})
+        assert answer.status_code == 409 and "has moved on" in answer.text
+        assert html.escape(text) in answer.text.partition("<textarea")[2]
+    await room.at.settle()
+    said = [text for _, text in await room.at.said(room.channel)]
+    assert said == ["first", "next question", "echo [bob]: next question"]
+    fresh = field(ana.get(room.path).text, "turn")
+    answer = ana.post(f"{room.path}/speak", form | {"turn": fresh, "text": "third"})
+    assert answer.status_code == 303
+    await room.at.settle()
+    assert "third" in [text for _, text in await room.at.said(room.channel)]
+
+
+async def test_a_turn_that_passes_while_a_text_waits_is_not_answered(room: Room) -> None:
+    """D12: the hub refuses the text, and the page gives it back to whoever wrote it."""
+    ana = await room.browser()
+    page = ana.get(room.path).text
+    form = {name: field(page, name) for name in ("turn", "key")} | {"sender": "ana"}
+    first, late = (ana.post(f"{room.path}/speak", form | {"text": each}) for each in ("one", "two"))
+    assert (first.status_code, late.status_code) == (303, 303)
+    await room.at.settle()
+    text = ana.get(late.headers["location"]).text
+    assert "refused" in text and "has passed" in text
+    assert "two" in [said.strip() for said in re.findall(r">([^<]*)</(?:textarea|pre)>", text)]
+    assert [said for _, said in await room.at.said(room.channel)].count("two") == 0
+    bob = (await room.browser("bob")).get(late.headers["location"]).text
+    assert not re.search(r">two</(?:textarea|pre)>", bob)
+
+
+async def test_a_page_of_somebody_elses_turn_answers_none_of_one_s_own(room: Room) -> None:
+    """D12: what was written while ana was expected is no answer to what bob is asked later."""
+    bob = await room.browser("bob")
+    page = bob.get(room.path).text
+    await room.at.people["ana"].send(room.channel.channel_id, "question for bob")
+    await room.at.settle()
+    sent = {"sender": "bob", "text": "early", "turn": field(page, "turn"), "key": "k"}
+    assert bob.post(f"{room.path}/speak", sent).status_code == 409
 
 
 async def test_the_graph_is_drawn_with_the_current_speaker_lit(room: Room) -> None:

@@ -57,17 +57,15 @@ class Stream:
 
 
 @asynccontextmanager
-async def listening(
-    shop: ShopConsole, browser: Browser, query: str = "", path: str = "/events"
-) -> AsyncIterator[Stream]:
+async def listening(shop: ShopConsole, browser: Browser, query: str = "") -> AsyncIterator[Stream]:
     """A connection of a signed-in browser to a stream."""
     cookie = f"agent_adapter_session={browser.client.cookies['agent_adapter_session']}"
     headers = [(b"host", b"localhost"), (b"cookie", cookie.encode())]
     scope = {
         "type": "http",
         "method": "GET",
-        "path": path,
-        "raw_path": path.encode(),
+        "path": "/events",
+        "raw_path": b"/events",
         "root_path": "",
         "query_string": query.encode(),
         "headers": headers,

@@ -50,12 +50,9 @@ export const follow = async (change) => {
   updateTotal(change.total);
 };
 
-if (list && list.dataset.live && window.EventSource) {
-  const source = new EventSource(list.dataset.live);
+if (list && list.dataset.live !== undefined) {
   let work = Promise.resolve();
-  source.addEventListener("change", (event) => {
-    const change = JSON.parse(event.data);
-    work = work.then(() => follow(change)).catch(() => {});
+  document.addEventListener("live", ({ detail }) => {
+    if (detail.inbox) work = work.then(() => follow(detail.inbox)).catch(() => {});
   });
-  window.addEventListener("pagehide", () => source.close());
 }

@@ -71,7 +71,7 @@ def list_lines(
     where: dict[str, Any] = {} if states is None else {"state in": list(states)}
     where |= {} if tenant is None else {"tenant": tenant}
     rows = tx.select("channels", where, order_by="created_at", descending=True, limit=limit)
-    return [_line(tx, row) for row in rows]
+    return [line_of(tx, row) for row in rows]
 
 
 def report_of(tx: Transaction, channel_id: str) -> ChannelReport:
@@ -80,7 +80,7 @@ def report_of(tx: Transaction, channel_id: str) -> ChannelReport:
     names = _names(tx, channel_id)
     folded = json.loads(row["folded"] or "{}")
     return ChannelReport(
-        line=_line(tx, row),
+        line=line_of(tx, row),
         creator=_named(names, row["creator_id"]) or "",
         parent_channel_id=row["parent_channel_id"],
         expires_at=row["expires_at"],
@@ -128,7 +128,8 @@ def text_line(envelope: Envelope) -> str:
     return ", ".join(changes) or str(data.get("reason") or "")
 
 
-def _line(tx: Transaction, row: Row) -> ChannelLine:
+def line_of(tx: Transaction, row: Row) -> ChannelLine:
+    """A channel's row as a line of a list."""
     names = _names(tx, row["channel_id"])
     return ChannelLine(
         channel_id=row["channel_id"],

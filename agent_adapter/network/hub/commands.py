@@ -4,7 +4,8 @@
 
 | kind | payload |
 |---|---|
-| `speak` | `channel_id`, `sender` (name or id), `text` or `event_type` with `event_data`, `key` |
+| `speak` | `channel_id`, `sender` (name or id), `text` or `event_type` with `event_data`, `key`,
+ `answers` (the turn that is answered: refused once it has passed) |
 | `close` | `channel_id`, `reason` |
 | `fork` | `channel_id`, `at` (an envelope's id) |
 | `resume` | `channel_id` of a paused fork |
@@ -98,6 +99,7 @@ class SpeakCommand(HubCommand):
     event_type: str = EV_TEXT
     event_data: dict[str, Any] | None = None
     key: str | None = None
+    answers: str | None = None
 
     async def run(self, channels: Channels, identities: Identities, id: str) -> dict[str, Any]:
         """Post the envelope once, also if this hub dies before the command's end is recorded."""
@@ -113,7 +115,8 @@ class SpeakCommand(HubCommand):
                 {"text": self.text} if self.event_data is None else self.event_data,
                 # Without a key, the command's id: the next hub repeats an unsettled command.
                 idempotency_key=self.key or id,
-            )
+            ),
+            answers=self.answers,
         )
         return {"envelope_id": sent}
 

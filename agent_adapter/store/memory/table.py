@@ -8,7 +8,7 @@ from typing import Any
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Condition, Row
-from agent_adapter.store.conditions import Term, check_columns, listed, refuse_none, term
+from agent_adapter.store.conditions import Term, check_columns, has_text, listed, refuse_none, term
 from agent_adapter.store.memory.ordered import OrderedIndex, place_of
 from agent_adapter.store.tables import Table
 
@@ -359,5 +359,7 @@ def _narrowed(found: Iterable[tuple[Any, Row]], written: str, value: Any) -> lis
         if read.comparison == "!=":
             return [pair for pair in found if pair[1][name] is not None]
         raise refuse_none(written)
+    if read.comparison == "has":
+        return [pair for pair in found if has_text(pair[1][name], value)]
     compare = _COMPARE[read.comparison]
     return [pair for pair in found if pair[1][name] is not None and compare(pair[1][name], value)]

@@ -25,6 +25,9 @@ from agent_adapter.store.witness import WITNESSED
 InsertIfAbsent = Callable[[sa.Table], Any]
 """A dialect's `INSERT … ON CONFLICT DO NOTHING` for a table."""
 
+HAS_TEXT = "agent_adapter_has_text"
+"""The function of a connection that answers `has` conditions: `(value, wanted)` to 0 or 1."""
+
 Shape = tuple[tuple[str, int], ...]
 """Each written condition with how many values it binds; `-1` stands for `None`."""
 
@@ -185,6 +188,9 @@ def _conditions(declared: Table, shape: Shape, start: int) -> list[ColumnElement
             several = [_bind(place + i) for i in range(count)]
             conditions.append(column.in_(several) if several else sa.false())
             place += count
+        elif read.comparison == "has":
+            conditions.append(getattr(sa.func, HAS_TEXT)(column, _bind(place)) == sa.true())
+            place += 1
         else:
             conditions.append(_COMPARE[read.comparison](column, _bind(place)))
             place += 1

@@ -14,7 +14,8 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import Insert
 
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store.sql.statements import Statements
+from agent_adapter.store.conditions import has_text
+from agent_adapter.store.sql.statements import HAS_TEXT, Statements
 
 _CACHED_STATEMENTS = 512
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -82,6 +83,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=_CACHED_STATEMENTS,
     )
+    connection.create_function(HAS_TEXT, 2, has_text, deterministic=True)
     # Before journal_mode, which takes a lock. Transactions have a retry of their own: SQLite's
     # waits longer and longer, and starves some of many writers.
     connection.execute("PRAGMA busy_timeout = 5000")
