@@ -20,6 +20,7 @@
     ├── CallConflict             a `call_id` names another call of the run already
     ├── StoreError               a store cannot be opened, read or written
     ├── NetworkError             something about channels and their participants
+    │   ├── NotConnected         a client was closed, or a participant is disconnected
     │   ├── ProtocolError        a message or channel breaks the channel's rules: nothing written
     │   │   └── StaleTurn        an answer came for a turn that has passed
     │   ├── AccessDeniedError    a rule does not permit it: nothing written
@@ -230,6 +231,15 @@ class NetworkError(AgentAdapterError):
     """Base of the errors about channels and their participants."""
 
     kind = "network-error"
+
+
+class NotConnected(NetworkError, RuntimeError):
+    """A client was closed, or a participant is disconnected: register again.
+
+    Also a `RuntimeError`, which is what AG2 raises.
+    """
+
+    kind = "not-connected"
 
 
 class ProtocolError(NetworkError):

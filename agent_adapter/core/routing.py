@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,17 +16,17 @@ class Handoff:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The channel ends with `summary`."""
+    """The channel ends with `summary`; `reason` is why it is closed."""
 
     summary: str = ""
-    reason: str = ""
+    reason: str = "finished"
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelMarker:
-    """Marks a parameter that receives the current channel, or its folded state."""
+    """Marks a parameter that receives a value of the current turn, or of the running task."""
 
-    what: str
+    what: Literal["channel", "channel_state", "agent_client", "hub", "task"]
 
 
 ChannelInject = Annotated[Any, ChannelMarker("channel")]

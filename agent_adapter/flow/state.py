@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Self
 
 from agent_adapter.core.errors import WorkflowGraphError
 from agent_adapter.flow.wire import json_copy
 
 
+class FoldedState:
+    """Base of the built-in states; awaiting one gives the state itself.
+
+    `hub.adapter_state(channel_id)` was awaited in version 0.1, and still may be.
+    """
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[None, None, Self]:
+        yield from ()
+        return self
+
+
 @dataclass(slots=True)
-class WorkflowState:
+class WorkflowState(FoldedState):
     """The folded state of a workflow channel, as conditions and targets read it.
 
     Attributes:

@@ -102,7 +102,11 @@ if TYPE_CHECKING:
         WorkflowAdapter as WorkflowAdapter,
     )
     from agent_adapter.network.auth import (
+        ApiKeyAuth as ApiKeyAuth,
+        AuthAdapter as AuthAdapter,
+        AuthRegistry as AuthRegistry,
         Authenticator as Authenticator,
+        NoAuth as NoAuth,
         TokenAuth as TokenAuth,
     )
     from agent_adapter.network.channels.metadata import (
@@ -116,6 +120,7 @@ if TYPE_CHECKING:
     )
     from agent_adapter.network.channels.views import (
         FullTranscript as FullTranscript,
+        NameResolver as NameResolver,
         NamedTranscript as NamedTranscript,
         NamedWindowedSummary as NamedWindowedSummary,
         ViewMessage as ViewMessage,
@@ -184,8 +189,11 @@ if TYPE_CHECKING:
         ResumeExample as ResumeExample,
     )
     from agent_adapter.network.inject import (
+        AgentClientInject as AgentClientInject,
         ChannelInject as ChannelInject,
         ChannelStateInject as ChannelStateInject,
+        HubInject as HubInject,
+        TaskInject as TaskInject,
     )
     from agent_adapter.network.links.local import (
         LocalLink as LocalLink,
@@ -198,6 +206,7 @@ if TYPE_CHECKING:
         WebSocketLink as WebSocketLink,
     )
     from agent_adapter.network.plugin import (
+        NetworkContextPolicy as NetworkContextPolicy,
         NetworkPlugin as NetworkPlugin,
     )
     from agent_adapter.network.rules import (
@@ -217,7 +226,51 @@ if TYPE_CHECKING:
         StartedTurn as StartedTurn,
         TurnRef as TurnRef,
     )
+    from agent_adapter.network.adapters.defaults import (
+        default_build_packet_envelope as default_build_packet_envelope,
+        default_build_text_envelope as default_build_text_envelope,
+        default_expected_next as default_expected_next,
+        default_tools_for as default_tools_for,
+    )
+    from agent_adapter.network.compat.dependencies import (
+        AGENT_CLIENT_DEP as AGENT_CLIENT_DEP,
+        CHANNEL_DEP as CHANNEL_DEP,
+        CHANNEL_STATE_DEP as CHANNEL_STATE_DEP,
+        HUB_DEP as HUB_DEP,
+        TASK_DEP as TASK_DEP,
+    )
+    from agent_adapter.network.compat.ids import (
+        make_id as make_id,
+        parse_hub_urn as parse_hub_urn,
+    )
+    from agent_adapter.network.compat.protocols import (
+        AgentRuntime as AgentRuntime,
+        EnvelopeRenderer as EnvelopeRenderer,
+        NetworkClient as NetworkClient,
+        default_name_resolver as default_name_resolver,
+    )
+    from agent_adapter.network.compat.rounds import (
+        Rendered as Rendered,
+        default_build_round_envelope as default_build_round_envelope,
+        default_extract_turn_input as default_extract_turn_input,
+        default_render_envelope as default_render_envelope,
+        ensure_parts as ensure_parts,
+    )
+    from agent_adapter.network.tools.skills import (
+        ParsedSkill as ParsedSkill,
+        parse_skill_frontmatter as parse_skill_frontmatter,
+        render_fallback_skill as render_fallback_skill,
+    )
+    from agent_adapter.network.compat.handlers import (
+        default_handler as default_handler,
+        read_wal_until as read_wal_until,
+        resolve_view_policy as resolve_view_policy,
+        stamp_dependencies as stamp_dependencies,
+    )
 else:
     from agent_adapter.core.lazy import lazy_names
 
     __getattr__, __dir__ = lazy_names(__name__)
+
+    # AG2's own module paths that have no module here, as `network.client.inject`.
+    __path__.append(f"{__path__[0]}/compat/paths")

@@ -28,10 +28,10 @@ class CostProfile(Record):
 
 @dataclass(frozen=True, slots=True)
 class AuthBlock(Record):
-    """How a participant of AG2's network proves who it is; `claim` is never stored.
+    """How a participant proves who it is: `claim` is checked by the hub's adapter of `scheme`.
 
-    Kept for records of AG2: a hub registers only participants with the default, and authenticates
-    their connections by token (`TokenAuth`).
+    `claim` is never stored. The scheme is: whoever registers the name again needs the same one. For
+    a `remote_agent` the scheme names the `RemoteAgentProxy` that delivers to it.
     """
 
     scheme: str = "none"
@@ -138,13 +138,8 @@ class Resume(Record):
 
 
 def check_enforced(passport: Passport) -> None:
-    """Raises `ProtocolError` for a Passport that asks for what no hub checks."""
-    if passport.auth != AuthBlock():
-        raise ProtocolError(
-            f"{passport.name}: a hub does not check Passport.auth; leave it out, and authenticate "
-            "connections with serve(authenticator=TokenAuth(…))"
-        )
-    if passport.hub_id is not None:
+    """Raises `ProtocolError` for a Passport that asks for what no hub does."""
+    if passport.hub_id is not None and passport.effective_kind != "remote_agent":
         raise ProtocolError(
             f"{passport.name} belongs to the hub {passport.hub_id!r:.80}, and hubs are not "
             "connected to each other; leave out Passport.hub_id, or register it there"

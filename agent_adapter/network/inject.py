@@ -7,11 +7,26 @@ the channel and its state, and AG2 leaves the parameters out of the schema for t
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from agent_adapter.core.routing import ChannelMarker
+from agent_adapter.network.compat.dependencies import (
+    AGENT_CLIENT_DEP,
+    CHANNEL_DEP,
+    CHANNEL_STATE_DEP,
+    HUB_DEP,
+    TASK_DEP,
+)
 
-__all__ = ["ChannelInject", "ChannelStateInject"]
+__all__ = [
+    "AgentClientInject",
+    "ChannelInject",
+    "ChannelStateInject",
+    "HubInject",
+    "TaskInject",
+]
+
+_What = Literal["channel", "channel_state", "agent_client", "hub", "task"]
 
 
 def _ag2_field(key: str) -> Any:
@@ -35,15 +50,27 @@ def _ag2_field(key: str) -> Any:
     return FromDependencies(cast=False, required=False)
 
 
-def _marked(what: str) -> Any:
+def _marked(what: _What, key: str) -> Any:
     markers: list[Any] = [ChannelMarker(what)]
     if all(importlib.util.find_spec(name) is not None for name in ("ag2", "fast_depends")):
-        markers.append(_ag2_field(f"ag2.network.{what}"))
+        markers.append(_ag2_field(key))
     return Annotated[Any, *markers]
 
 
 if TYPE_CHECKING:
     from agent_adapter.core.routing import ChannelInject, ChannelStateInject
+
+    AgentClientInject = Annotated[Any, ChannelMarker("agent_client")]
+    """A parameter that receives the participant whose turn it is; `None` off a channel."""
+
+    HubInject = Annotated[Any, ChannelMarker("hub")]
+    """A parameter that receives the participant's `HubClient`; `None` off a channel."""
+
+    TaskInject = Annotated[Any, ChannelMarker("task")]
+    """A parameter that receives AG2's running task; `None` outside of `agent.task(...)`."""
 else:
-    ChannelInject = _marked("channel")
-    ChannelStateInject = _marked("channel_state")
+    ChannelInject = _marked("channel", CHANNEL_DEP)
+    ChannelStateInject = _marked("channel_state", CHANNEL_STATE_DEP)
+    AgentClientInject = _marked("agent_client", AGENT_CLIENT_DEP)
+    HubInject = _marked("hub", HUB_DEP)
+    TaskInject = _marked("task", TASK_DEP)

@@ -88,8 +88,8 @@ async def test_find_peers(house: House) -> None:
 async def test_describe_a_peer(house: House) -> None:
     """`peers` describes one participant, with a page made of its resume."""
     found = await house.use("peers", action="describe", name="bob")
-    assert found["capabilities"] == ["cook"]
-    assert "cooks soup" in found["skill"]
+    assert found["resume"]["claimed_capabilities"] == ["cook"]
+    assert "cooks soup" in found["skill_md"]
 
 
 async def test_a_stranger_is_an_error_to_read(house: House) -> None:
@@ -101,13 +101,13 @@ async def test_a_stranger_is_an_error_to_read(house: House) -> None:
 async def test_delegate(house: House) -> None:
     """`delegate` asks in a channel of its own and gives the answer."""
     assert await house.use("delegate", target="bob", prompt="soup?") == "bob heard soup?"
-    [channel] = await house.hc.list_channels(agent_id=house.ann.agent_id)
+    [channel] = await house.hc.list_channels(agent_id=house.ann.agent_id, include_terminal=True)
     assert (channel.manifest.type, channel.state.value) == ("consulting", "closed")
 
 
 async def test_delegate_to_nobody_names_the_others(house: House) -> None:
     """An unknown target is answered with who there is; oneself is refused."""
-    with pytest.raises(aa.ToolError, match="there are bob"):
+    with pytest.raises(aa.ToolError, match="Available targets: \\[bob\\]"):
         await house.use("delegate", target="zoe", prompt="?")
     with pytest.raises(aa.ToolError, match="is you"):
         await house.use("delegate", target="ann", prompt="?")
@@ -118,7 +118,7 @@ async def test_delegate_gives_up(house: House) -> None:
     await house.hc.register_human(Passport(name="eve"))
     with pytest.raises(aa.ToolError, match=r"did not answer within 0\.01 s"):
         await house.use("delegate", target="eve", prompt="?", timeout=0.01)
-    [channel] = await house.hc.list_channels(agent_id=house.ann.agent_id)
+    [channel] = await house.hc.list_channels(agent_id=house.ann.agent_id, include_terminal=True)
     assert channel.close_reason == "delegation_timeout"
 
 
@@ -178,7 +178,7 @@ async def test_search_and_quote(house: House) -> None:
     where = {"channel_id": channel.channel_id}
     [found] = await house.use("context", action="search", query="for ten", limit=1, **where)
     [quoted] = await house.use("context", action="quote", speaker="bob", **where)
-    assert (found["speaker"], found["text"]) == ("ann", "Soup for TEN")
+    assert (found["sender_id"], found["excerpt"]) == (house.ann.agent_id, "Soup for TEN")
     assert quoted["text"] == "bob heard [ann]: Soup for TEN"
 
 

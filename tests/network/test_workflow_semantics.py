@@ -455,7 +455,7 @@ async def test_point_09_each_speaker_sees_a_named_windowed_transcript() -> None:
         await _cast(at, a=a)
         graph = TransitionGraph.round_robin(at.names("user", "a"), max_turns=20)
         channel = await at.open("user", ["a"], graph)
-        policy = (await at.hub.adapter_for(channel.channel_id)).default_view_policy(
+        policy = at.hub.adapter_for(channel.channel_id).default_view_policy(
             channel.metadata, at.id("a")
         )
         assert policy == NamedWindowedSummary(4)

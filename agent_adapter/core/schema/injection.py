@@ -11,7 +11,9 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.inject import Depends
 from agent_adapter.core.routing import ChannelMarker
 
-InjectionKind = Literal["context", "depends", "channel", "channel_state"]
+InjectionKind = Literal[
+    "context", "depends", "channel", "channel_state", "agent_client", "hub", "task"
+]
 """The kinds of injected values."""
 
 
@@ -42,17 +44,13 @@ def injection_of(name: str, annotation: Any) -> Injection | None:
         if isinstance(item, Depends):
             return Injection(name=name, kind="depends", provider=item.provider)
         if isinstance(item, ChannelMarker):
-            return Injection(name=name, kind=_channel_kind(item))
+            return Injection(name=name, kind=item.what)
     if any(_is_context(part) for part in (base, *_union_members(base))):
         return Injection(name=name, kind="context")
     for predicate, kind in _RECOGNISERS:
         if any(predicate(item) for item in (base, *metadata)):
             return Injection(name=name, kind=kind)
     return None
-
-
-def _channel_kind(marker: ChannelMarker) -> InjectionKind:
-    return "channel_state" if marker.what == "channel_state" else "channel"
 
 
 def _split(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

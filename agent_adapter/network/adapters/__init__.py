@@ -50,6 +50,10 @@ class AdapterRegistry:
         check_expectations(adapter.manifest)
         self._adapters[adapter.manifest.type, adapter.manifest.version] = adapter
 
+    def clear(self) -> None:
+        """Forget all types."""
+        self._adapters.clear()
+
     def get(self, type: str, version: int = 1) -> ChannelAdapter:
         """The adapter of a type; `ProtocolError` lists the known types."""
         adapter = self._adapters.get((type, version))

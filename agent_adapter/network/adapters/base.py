@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from agent_adapter.core.errors import ProtocolError
+from agent_adapter.core.routing import Handoff
 from agent_adapter.flow.envelope import (
     EV_CHANNEL_CLOSED,
     EV_CHANNEL_EXPIRED,
@@ -20,6 +21,10 @@ from agent_adapter.flow.envelope import (
     envelope_problems,
 )
 from agent_adapter.flow.routing import RoundCall
+from agent_adapter.network.adapters.defaults import (
+    default_build_packet_envelope,
+    default_build_text_envelope,
+)
 from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMetadata, ChannelState
 from agent_adapter.network.channels.views import NamedWindowedSummary, ViewPolicy
 
@@ -142,6 +147,20 @@ class ChannelAdapter(Protocol):
         """The envelope of a text in this channel type."""
         ...
 
+    def build_packet_envelope(
+        self,
+        channel_id: str,
+        sender_id: str,
+        body: str,
+        *,
+        handoff: Handoff | None = None,
+        context_set: Mapping[str, Any] | None = None,
+        audience: Sequence[str] | None = None,
+        causation_id: str | None = None,
+    ) -> Envelope:
+        """The envelope of a whole round in this channel type, for a program without an agent."""
+        ...
+
     def state_to_dict(self, state: AdapterState) -> dict[str, Any]:
         """The state as JSON, without data that the metadata contains."""
         ...
@@ -237,12 +256,29 @@ class BaseChannelAdapter:
         causation_id: str | None = None,
     ) -> Envelope:
         """An `EV_TEXT`."""
-        return Envelope(
-            channel_id=channel_id,
-            sender_id=sender_id,
-            audience=None if audience is None else list(audience),
-            event_type=EV_TEXT,
-            event_data={"text": text},
+        return default_build_text_envelope(
+            channel_id, sender_id, text, audience=audience, causation_id=causation_id
+        )
+
+    def build_packet_envelope(
+        self,
+        channel_id: str,
+        sender_id: str,
+        body: str,
+        *,
+        handoff: Handoff | None = None,
+        context_set: Mapping[str, Any] | None = None,
+        audience: Sequence[str] | None = None,
+        causation_id: str | None = None,
+    ) -> Envelope:
+        """An `EV_PACKET`."""
+        return default_build_packet_envelope(
+            channel_id,
+            sender_id,
+            body,
+            handoff=handoff,
+            context_set=context_set,
+            audience=audience,
             causation_id=causation_id,
         )
 

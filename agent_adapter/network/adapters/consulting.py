@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
+from agent_adapter.flow.state import FoldedState
 from agent_adapter.network.adapters.base import AdapterResult, ExpectedTurn, TextChannelAdapter
 from agent_adapter.network.channels.metadata import (
     ChannelManifest,
@@ -15,13 +17,14 @@ from agent_adapter.network.channels.metadata import (
     ParticipantSchema,
 )
 from agent_adapter.network.channels.views import FullTranscript, ViewPolicy
+from agent_adapter.network.tools.say import turn_say_tool
 
 CONSULTING_TYPE = "consulting"
 """The name of the type."""
 
 
 @dataclass(frozen=True, slots=True)
-class ConsultingState:
+class ConsultingState(FoldedState):
     """Whether the question and the answer were sent."""
 
     initiator_sent: bool = False
@@ -90,6 +93,15 @@ class ConsultingAdapter(TextChannelAdapter):
             return None
         asks, answers = _opener_first(metadata)
         return ExpectedTurn(answers if state.initiator_sent else asks, state.last_envelope_id)
+
+    def tools_for(
+        self, client: Any, metadata: ChannelMetadata, state: ConsultingState, participant_id: str
+    ) -> list[Any]:
+        """`say`, for the participant whose turn it is."""
+        expected = self.expected_next(metadata, state)
+        if expected is None or expected.agent_id != participant_id:
+            return []
+        return [turn_say_tool()]
 
     def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
         """The whole transcript: there are two messages."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
+from agent_adapter.flow.state import FoldedState
 from agent_adapter.network.adapters.base import ExpectedTurn, TextChannelAdapter
 from agent_adapter.network.channels.metadata import (
     ChannelManifest,
@@ -13,6 +15,7 @@ from agent_adapter.network.channels.metadata import (
     ParticipantSchema,
 )
 from agent_adapter.network.channels.views import ViewPolicy, WindowedSummary
+from agent_adapter.network.tools.say import turn_say_tool
 
 CONVERSATION_TYPE = "conversation"
 """The name of the type."""
@@ -21,7 +24,7 @@ _RECENT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationState:
+class ConversationState(FoldedState):
     """The number of texts and the last speaker."""
 
     turn_count: int = 0
@@ -74,6 +77,12 @@ class ConversationAdapter(TextChannelAdapter):
             if agent_id != sender_id and (audience is None or agent_id in audience):
                 return ExpectedTurn(agent_id, envelope.envelope_id)
         return None
+
+    def tools_for(
+        self, client: Any, metadata: ChannelMetadata, state: ConversationState, participant_id: str
+    ) -> list[Any]:
+        """`say`: both may speak at any time."""
+        return [turn_say_tool()]
 
     def default_view_policy(self, metadata: ChannelMetadata, participant_id: str) -> ViewPolicy:
         """The newest ten messages."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
+from agent_adapter.flow.state import FoldedState
 from agent_adapter.network.adapters.base import TextChannelAdapter
 from agent_adapter.network.channels.metadata import (
     ChannelManifest,
@@ -23,7 +24,7 @@ ORDERING_ROUND_ROBIN = "round_robin"
 
 
 @dataclass(frozen=True, slots=True)
-class DiscussionState:
+class DiscussionState(FoldedState):
     """Whose turn it is, and how many there were."""
 
     participant_order: list[str] = field(default_factory=list)

@@ -76,7 +76,7 @@ def accept(
     _check_all(channel, envelope, changes)
     # Every condition holds from here on: what follows only writes.
     _taint(channel, labels)
-    closing = _write_changes(channel, envelope.sender_id, changes, turn)
+    closing, _ = _write_changes(channel, envelope.sender_id, changes, turn)
     sent = channel.append(envelope, None if ended is None else ended["turn_id"])
     if ended is not None:
         turn_queue.done(tx, ended)
@@ -111,9 +111,12 @@ def end_silent_turn(
     _check_open(channel)
     changes = _round_changes(tx, ref, adopted)
     _check_changes(channel, turn["agent_id"], changes)
-    closing = _write_changes(channel, turn["agent_id"], changes, ref)
-    turn_queue.done(tx, turn, "silent")
-    if closing is not None:
+    closing, said = _write_changes(channel, turn["agent_id"], changes, ref)
+    turn_queue.done(tx, turn, "silent" if said is None else None)
+    if said is not None:
+        expectations.stop_turn(tx, ref.channel_id, turn["n"])
+        _follow(channel, said, closing, took_turn=True)
+    elif closing is not None:
         channel.end(closing, by=turn["agent_id"])
     return channel.finish()
 
@@ -248,7 +251,7 @@ def _check_changes(
     adapter, state = channel.before.adapter, channel.state
     for change in changes:
         if "close" not in change:
-            staged = _context_set(channel, sender_id, change)
+            staged = _staged(channel, sender_id, change)
             adapter.validate_send(channel.metadata, staged, state)
             state = adapter.fold(staged, state)
     return state
@@ -266,22 +269,29 @@ def _write_changes(
     sender_id: str,
     changes: Sequence[Mapping[str, Any]],
     turn: TurnRef | None,
-) -> str | None:
-    """Append the staged changes; returns the reason if one of them closes the channel."""
+) -> tuple[str | None, Envelope | None]:
+    """Append the staged changes; the reason if one closes the channel, and the last text."""
     closing: str | None = None
+    said: Envelope | None = None
     for change in changes:
         if "close" in change:
             closing = str(change["close"] or "closed_by_participant")
-        else:
-            staged = _context_set(channel, sender_id, change)
-            channel.append(staged, None if turn is None else turn.turn_id)
-    return closing
+            continue
+        staged = _staged(channel, sender_id, change)
+        sent = channel.append(staged, None if turn is None else turn.turn_id)
+        said = sent if sent.event_type in TURN_EVENTS else said
+    return closing, said
 
 
-def _context_set(
-    channel: ChannelTransaction, sender_id: str, change: Mapping[str, Any]
-) -> Envelope:
-    return Envelope(channel.row["channel_id"], sender_id, None, EV_CONTEXT_SET, dict(change))
+def _staged(channel: ChannelTransaction, sender_id: str, change: Mapping[str, Any]) -> Envelope:
+    """A staged change as the envelope that it becomes: a text, or a change of variables."""
+    channel_id = channel.row["channel_id"]
+    if "say" in change:
+        audience = change.get("audience")
+        return channel.before.adapter.build_text_envelope(
+            channel_id, sender_id, change["say"], audience=audience
+        )
+    return Envelope(channel_id, sender_id, None, EV_CONTEXT_SET, dict(change))
 
 
 def _turn_ended(

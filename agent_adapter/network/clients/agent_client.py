@@ -52,6 +52,7 @@ class AgentClient(ParticipantClient):
         self._handler: Handler | None = None
         self.tools: Sequence[Any] = ()
         self.view: ViewPolicy | None = None
+        self._owns_connection = False
 
     @property
     def run_turn(self) -> RunTurn | None:
@@ -66,6 +67,19 @@ class AgentClient(ParticipantClient):
         self._handler = handler
         self._auto_ack = handler is None
 
+    def own_connection(self) -> None:
+        """Make `close` end the connection, too: no other participant was registered with it."""
+        self._owns_connection = True
+
+    async def close(self) -> None:
+        """Remove the participant from the hub; `disconnect` leaves it registered.
+
+        A connection of its own, as `Hub.register` makes it, ends with it.
+        """
+        await self.unregister()
+        if self._owns_connection:
+            await self.hub_client.close()
+
     async def resume_pending_turns(self) -> int:
         """The number of waiting turns; those that can run are started.
 
@@ -73,6 +87,16 @@ class AgentClient(ParticipantClient):
         """
         self.check_connected()
         return await self.hub_client.resume_turns(self.agent_id)
+
+    async def take_turn(self, trigger: Envelope) -> None:
+        """Run the agent on the turn that `trigger` caused, if it waits; returns when it has ended.
+
+        For a handler of `on_envelope`, in whose place the hub would have run it.
+        """
+        self.check_connected()
+        for turn in await self.hub_client.pending_turns_for(self.agent_id):
+            if turn.triggering_envelope_id == trigger.envelope_id and turn.state == "due":
+                await self.hub_client.run_turn(turn.turn_id, self._run_turn)
 
     async def add_example(self, example: ResumeExample) -> None:
         """Add an example to the agent's résumé."""

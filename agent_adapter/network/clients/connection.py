@@ -6,21 +6,25 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Protocol, Self, cast
 
-from agent_adapter.core.errors import NetworkError
+from agent_adapter.core.errors import NetworkError, NotConnected
 from agent_adapter.exec.executor import Executor
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
+from agent_adapter.network.channels.views import ViewPolicy
 from agent_adapter.network.clients.parked import ParkedTurns, WatchingPort
+from agent_adapter.network.clients.seen import Seen
 from agent_adapter.network.clients.turn_port import HubTurnPort
-from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.base import Link
+from agent_adapter.network.links.local import InProcessHub
 from agent_adapter.network.links.operations import HubLike
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn import TurnPort
-from agent_adapter.network.turns.turn_types import PendingTurn, TurnRef
+from agent_adapter.network.turns.turn_types import PendingTurn, RunTurn, TurnRef
+
+_CLOSED = "this HubClient is closed; make a new one"
 
 
 class Registered(Protocol):
@@ -45,7 +49,11 @@ class HubConnection:
     """
 
     def __init__(
-        self, link: Link, *, hub: Hub | None = None, executor: Executor | None = None
+        self,
+        link: Link,
+        *,
+        hub: InProcessHub | None = None,
+        executor: Executor | None = None,
     ) -> None:
         linked = getattr(link, "hub", None)
         if hub is not None and linked is not None and linked is not hub:
@@ -53,10 +61,11 @@ class HubConnection:
                 "the link leads to another hub; leave out hub=, or make LocalLink(hub)"
             )
         self._link = link
-        self.hub: Hub | None = hub if hub is not None else linked
+        self.hub: InProcessHub | None = hub if hub is not None else linked
         self._far: HubLike | None = None
         self._executor = executor
         self._adapters = AdapterRegistry()
+        self._seen = Seen()
         self._clients: list[Registered] = []
         self._connecting = asyncio.Lock()
         self._parked: ParkedTurns | None = None
@@ -93,7 +102,7 @@ class HubConnection:
 
     async def get_agent(self, name_or_id: str) -> Passport:
         """The passport of a participant, by name or id; `NotFoundError` if there is none."""
-        return await (await self.hub_like()).get_agent(name_or_id)
+        return self._seen.passport(await (await self.hub_like()).get_agent(name_or_id))
 
     async def list_agents(
         self,
@@ -104,9 +113,9 @@ class HubConnection:
         limit: int = 50,
     ) -> list[Passport]:
         """Participants with a capability, of a kind, or whose name or résumé contains `query`."""
-        return await (await self.hub_like()).list_agents(
-            capability=capability, query=query, kind=kind, limit=limit
-        )
+        far = await self.hub_like()
+        found = await far.list_agents(capability=capability, query=query, kind=kind, limit=limit)
+        return [self._seen.passport(item) for item in found]
 
     async def get_resume(self, agent_id: str) -> Resume:
         """The résumé of a participant."""
@@ -128,6 +137,10 @@ class HubConnection:
         """Replace the rule of a participant."""
         await (await self.hub_like()).set_rule(agent_id, rule)
 
+    async def unregister_agent(self, agent_id: str) -> None:
+        """Remove a participant; its name is free again."""
+        await (await self.hub_like()).unregister(agent_id)
+
     async def set_skill(self, agent_id: str, skill_md: str | None) -> None:
         """Replace the page that a participant has published about itself."""
         await (await self.hub_like()).set_skill(agent_id, skill_md)
@@ -139,26 +152,34 @@ class HubConnection:
     ) -> ChannelMetadata:
         """Open a channel for a participant registered here; see `Hub.create_channel`."""
         far = await self.hub_like()
-        return await far.create_channel(
+        opened = await far.create_channel(
             creator_id=creator_id, manifest_type=manifest_type, participants=participants, **more
         )
+        return self._seen.metadata(opened)
 
     async def get_channel(self, channel_id: str) -> ChannelMetadata:
         """Everything about a channel except its messages."""
-        return await (await self.hub_like()).get_channel(channel_id)
+        return self._seen.metadata(await (await self.hub_like()).get_channel(channel_id))
 
     async def list_channels(
         self,
         *,
         agent_id: str | None = None,
         state: ChannelState | str | None = None,
-        include_terminal: bool = True,
+        include_terminal: bool | None = None,
         limit: int = 50,
     ) -> list[ChannelMetadata]:
-        """Channels, newest first; without `include_terminal` only those that have not ended."""
+        """Channels, newest first.
+
+        Channels that have ended are listed with `include_terminal`, or where `state` asks for them.
+        """
         far = await self.hub_like()
-        found = await far.list_channels(agent_id=agent_id, state=state, limit=limit)
-        return [item for item in found if include_terminal or not item.is_terminal()]
+        if include_terminal is None:
+            include_terminal = state is not None
+        # Those that go on may be older than many that have ended.
+        most = limit if include_terminal else limit * 4
+        found = await far.list_channels(agent_id=agent_id, state=state, limit=most)
+        return [item for item in found if include_terminal or not item.is_terminal()][:limit]
 
     async def close_channel(
         self, channel_id: str, *, reason: str = "", sender_id: str | None = None
@@ -182,11 +203,25 @@ class HubConnection:
 
     async def adapter_state(self, channel_id: str) -> Any:
         """The folded state of a channel, as a copy."""
-        return await (await self.hub_like()).adapter_state(channel_id)
+        return await (await self.hub_like()).folded_state(channel_id)
 
     async def pending_turns_for(self, agent_id: str) -> list[PendingTurn]:
         """Turns of a participant that have not ended."""
         return await (await self.hub_like()).pending_turns_for(agent_id)
+
+    async def can_send(
+        self, channel_id: str, sender_id: str, *, event_type: str | None = None
+    ) -> bool:
+        """Whether the channel would accept a message of `sender_id` now: a text, or that event."""
+        return await (await self.hub_like()).may_send(channel_id, sender_id, event_type)
+
+    async def find_envelope_by_causation(
+        self, channel_id: str, *, sender_id: str, causation_id: str
+    ) -> Envelope | None:
+        """The newest envelope of `sender_id` that answers the envelope `causation_id`."""
+        found = await self.read_wal(channel_id)
+        answers = (item for item in reversed(found) if item.causation_id == causation_id)
+        return next((item for item in answers if item.sender_id == sender_id), None)
 
     def register_adapter(self, adapter: ChannelAdapter) -> None:
         """Add a channel type; a remote hub needs it, too."""
@@ -197,15 +232,59 @@ class HubConnection:
         known = self._adapters if self.hub is None else self.hub.adapters
         return known.get(metadata.manifest.type, metadata.manifest.version)
 
+    # --- what is known without asking ---------------------------------------------------------
+
+    def adapter_for(self, channel_id: str) -> ChannelAdapter:
+        """The adapter of a channel; of a remote hub only channels that were read before."""
+        if self.hub is not None:
+            return self.hub.adapter_for(channel_id)
+        return self.adapter_for_metadata(self._seen.channel(channel_id))
+
+    def default_view_policy(self, channel_id: str, participant_id: str) -> ViewPolicy:
+        """The view of a participant that has not chosen another one; see `adapter_for`."""
+        if self.hub is not None:
+            return self.hub.default_view_policy(channel_id, participant_id)
+        metadata = self._seen.channel(channel_id)
+        return self.adapter_for_metadata(metadata).default_view_policy(metadata, participant_id)
+
+    def find_agent_id(self, name: str) -> str | None:
+        """The id of a participant; of a remote hub only of those that were read before."""
+        return self.name_to_id_map().get(name)
+
+    def name_for(self, agent_id: str, *, default: str | None = None) -> str:
+        """The name of a participant; `default`, else the id itself, for an unknown one."""
+        if self.hub is not None:
+            return self.hub.name_for(agent_id, default=default)
+        return self._seen.names.get(agent_id, agent_id if default is None else default)
+
+    def name_to_id_map(self) -> dict[str, str]:
+        """The ids of participants by name; of a remote hub of those that were read before."""
+        if self.hub is not None:
+            return self.hub.name_to_id_map()
+        return {name: agent_id for agent_id, name in self._seen.names.items()}
+
     def turn_port(self, ref: TurnRef) -> TurnPort:
         """The port of an attempt of a participant registered here."""
         if self._far is None:
-            raise NetworkError("this HubClient is closed; make a new one")
+            raise NotConnected(_CLOSED)
         if self._shares_store:
             return HubTurnPort(self._far, ref)
         if self._parked is None:
             self._parked = ParkedTurns(self.executor.store, self._wake)
         return WatchingPort(self._far, ref, self._parked)
+
+    async def run_turn(self, turn_id: str, run_turn: RunTurn) -> None:
+        """Run a due turn of a participant registered here with `run_turn`.
+
+        `NetworkError` for a hub in another process, which starts turns itself.
+        """
+        self.check_open()
+        if self.hub is None:
+            raise NetworkError(
+                "a hub in another process starts the turns of its participants itself; leave out "
+                "on_envelope(...), or answer with send_envelope"
+            )
+        await self.hub.run_turn(turn_id, run_turn)
 
     async def resume_turns(self, agent_id: str) -> int:
         """The number of waiting turns; those parked on decisions in this process's store run again.
@@ -223,8 +302,7 @@ class HubConnection:
 
     async def hub_like(self) -> HubLike:
         """The hub or its remote stand-in; connects on first use."""
-        if self._closed:
-            raise NetworkError("this HubClient is closed; make a new one")
+        self.check_open()
         if self._far is None:
             async with self._connecting:
                 if self._far is None:
@@ -233,6 +311,16 @@ class HubConnection:
                         far.adapters = self._adapters
                     self._far = far
         return self._far
+
+    def check_open(self) -> None:
+        """Raises `NotConnected` once the client is closed."""
+        if self._closed:
+            raise NotConnected(_CLOSED)
+
+    async def open(self) -> Self:
+        """Connect now, instead of when the connection is first needed."""
+        await self.hub_like()
+        return self
 
     async def close(self) -> None:
         """Disconnect every participant registered here; they stay registered with the hub."""

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from agent_adapter.core.errors import NetworkError
+from agent_adapter.core.errors import NotConnected
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
 from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.clients.connection import HubConnection
@@ -109,13 +109,13 @@ class HumanClient(ParticipantClient):
         """The next envelope, waiting or yet to arrive, that `predicate` accepts.
 
         Envelopes before it are discarded. Raises `TimeoutError` after `timeout` seconds, and
-        `NetworkError` if the person is disconnected.
+        `NotConnected` if the person is disconnected.
         """
         async with asyncio.timeout(timeout):
             while True:
                 envelope = await self._pulled()
                 if envelope is None:
-                    raise NetworkError(f"{self.name} is disconnected")
+                    raise NotConnected(f"{self.name} is disconnected")
                 if predicate is None or predicate(envelope):
                     return envelope
 
@@ -125,7 +125,7 @@ class HumanClient(ParticipantClient):
             yield envelope
 
     async def disconnect(self) -> None:
-        """Stop receiving; waiting calls of `next_envelope` raise `NetworkError`."""
+        """Stop receiving; waiting calls of `next_envelope` raise `NotConnected`."""
         await super().disconnect()
         self._arrived.set()
 

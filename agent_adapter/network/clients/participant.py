@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundError, ProtocolError
+from agent_adapter.core.errors import AgentAdapterError, NotConnected, NotFoundError, ProtocolError
 from agent_adapter.exec.scope import current_run_scope
 from agent_adapter.flow.envelope import (
     EV_CHANNEL_INVITE,
@@ -19,7 +19,12 @@ from agent_adapter.flow.envelope import (
 )
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
 from agent_adapter.network.clients.connection import HubConnection
-from agent_adapter.network.clients.waiting import Predicate, Wakes, wait_for_event
+from agent_adapter.network.clients.waiting import (
+    Predicate,
+    Wakes,
+    from_elsewhere,
+    wait_for_event,
+)
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import RunTurn
@@ -115,12 +120,13 @@ class ParticipantClient:
         self._wakes = Wakes()
         self._auto_ack = True
         self._acks: set[asyncio.Task[None]] = set()
+        self._inboxes: dict[str, asyncio.Queue[Envelope]] = {}
 
     @property
     def agent_id(self) -> str:
         """The id that the hub gave it."""
         if not self._agent_id:
-            raise NetworkError(f"{self.passport.name} is not registered with a hub")
+            raise NotConnected(f"{self.passport.name} is not registered with a hub")
         return self._agent_id
 
     @property
@@ -271,8 +277,25 @@ class ParticipantClient:
             task = asyncio.create_task(self._ack(envelope))
             self._acks.add(task)
             task.add_done_callback(self._acks.discard)
+        if envelope.channel_id in self._inboxes and from_elsewhere(envelope, self._agent_id):
+            self._inboxes[envelope.channel_id].put_nowait(envelope)
         await self._received(envelope)
         self._wakes.wake(envelope.channel_id)
+
+    async def receive(self, envelope: Envelope) -> None:
+        """Handle an envelope as if the hub had delivered it now."""
+        await self.deliver(envelope)
+
+    def ensure_channel_inbox(self, channel_id: str) -> asyncio.Queue[Envelope]:
+        """The queue of what arrives in a channel from the first call on.
+
+        `wait_for_channel_event` needs none: it reads the channel's log.
+        """
+        return self._inboxes.setdefault(channel_id, asyncio.Queue())
+
+    def discard_channel_inbox(self, channel_id: str) -> None:
+        """Forget the queue of a channel."""
+        self._inboxes.pop(channel_id, None)
 
     async def disconnect(self) -> None:
         """Stop receiving; the participant stays registered and can register again by name."""
@@ -297,9 +320,9 @@ class ParticipantClient:
             await self.hub_client.drop(self, unregister=True)
 
     def check_connected(self) -> None:
-        """Raise `NetworkError` once the participant has been disconnected."""
+        """Raises `NotConnected` once the participant has been disconnected."""
         if self._wakes.ended is not None:
-            raise NetworkError(f"{self._wakes.ended}; register it again")
+            raise NotConnected(f"{self._wakes.ended}; register it again")
 
     async def _received(self, envelope: Envelope) -> None:
         """Handle an envelope; subclasses override it."""

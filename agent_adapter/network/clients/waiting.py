@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from agent_adapter.core.errors import NetworkError, NotFoundError
+from agent_adapter.core.errors import NotConnected, NotFoundError
 from agent_adapter.flow.envelope import Envelope, visible_to
 from agent_adapter.network.adapters.base import HUB_EVENTS
 from agent_adapter.network.links.operations import HubLike
@@ -29,7 +29,7 @@ class Wakes:
             event.set()
 
     def end(self, why: str) -> None:
-        """End all waiting: every waiter gets a `NetworkError` with the text `why`."""
+        """End all waiting: every waiter gets a `NotConnected` with the text `why`."""
         self.ended = why
         for events in self._waiting.values():
             for event in events:
@@ -83,7 +83,7 @@ async def wait_for_event(
                 if found is not None:
                     return found
                 if wakes.ended is not None:
-                    raise NetworkError(wakes.ended)
+                    raise NotConnected(wakes.ended)
                 if metadata.is_terminal():
                     why = metadata.close_reason or metadata.state.value
                     raise TimeoutError(

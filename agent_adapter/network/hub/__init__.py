@@ -4,7 +4,21 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_adapter.network.hub.admission import (
+        Allow as Allow,
+    )
+    from agent_adapter.network.hub.admission import (
+        Decision as Decision,
+    )
+    from agent_adapter.network.hub.admission import (
+        Deny as Deny,
+    )
+    from agent_adapter.network.hub.admission import (
+        RuleBasedArbiter as RuleBasedArbiter,
+    )
+    from agent_adapter.network.hub.audit import AuditLog as AuditLog
     from agent_adapter.network.hub.hub import Hub as Hub
+    from agent_adapter.network.turns.turn_types import PendingTurn as PendingTurn
 else:
     from agent_adapter.core.lazy import lazy_names
 

@@ -8,7 +8,12 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from agent_adapter.core.errors import AccessDeniedError, NetworkError, ProtocolError
+from agent_adapter.core.errors import (
+    AccessDeniedError,
+    NetworkError,
+    NotFoundError,
+    ProtocolError,
+)
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.exec.taint import labels_around
 from agent_adapter.flow.envelope import Envelope
@@ -264,15 +269,32 @@ class Channels:
             lambda tx: log.window(tx, channel_id, participant_id, recent_n)
         )
 
-    async def adapter_state(self, channel_id: str) -> Any:
-        """The folded state of a channel, as a copy."""
-        snapshot = await self._service.snapshot(channel_id)
-        data = snapshot.adapter.state_to_dict(snapshot.state)
-        return snapshot.adapter.state_from_dict(snapshot.metadata, data)
+    def adapter_state(self, channel_id: str) -> Any:
+        """The folded state of a channel, as a copy; `None` for an unknown channel.
 
-    async def adapter_for(self, channel_id: str) -> ChannelAdapter:
-        """The adapter of a channel."""
-        return (await self._service.snapshot(channel_id)).adapter
+        Reads the store, and blocks for that long, where the channel is not in memory.
+        """
+        snapshot = self._service.snapshot_now(channel_id)
+        return None if snapshot is None else _copied_state(snapshot)
+
+    def adapter_for(self, channel_id: str) -> ChannelAdapter:
+        """The adapter of a channel; `NotFoundError` for an unknown one."""
+        snapshot = self._service.snapshot_now(channel_id)
+        if snapshot is None:
+            raise NotFoundError(f"there is no channel {channel_id!r}")
+        return snapshot.adapter
+
+    async def folded_state(self, channel_id: str) -> Any:
+        """The folded state of a channel, as a copy; `NotFoundError` for an unknown one."""
+        return _copied_state(await self._service.snapshot(channel_id))
+
+    async def find_envelope_by_causation(
+        self, channel_id: str, *, sender_id: str, causation_id: str
+    ) -> Envelope | None:
+        """The newest envelope of `sender_id` that answers the envelope `causation_id`."""
+        found = await self.read_wal(channel_id)
+        answers = (item for item in reversed(found) if item.causation_id == causation_id)
+        return next((item for item in answers if item.sender_id == sender_id), None)
 
     async def writes_after(self, channel_id: str, at: str) -> list[dict[str, Any]]:
         """Write calls of the channel's turns after the envelope `at`, oldest first."""
@@ -332,6 +354,11 @@ class Channels:
         return self._admission.check_post(
             envelope, sender, others, service.waiting, in_turn=in_turn
         )
+
+
+def _copied_state(snapshot: ChannelSnapshot) -> Any:
+    data = snapshot.adapter.state_to_dict(snapshot.state)
+    return snapshot.adapter.state_from_dict(snapshot.metadata, data)
 
 
 def _open_of(tx: Transaction, creator_id: str) -> int:

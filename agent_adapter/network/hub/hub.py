@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.core.ports import ApprovalPort, Clock
@@ -19,8 +19,10 @@ from agent_adapter.exec.executor import Executor
 from agent_adapter.exec.ids import new_id
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
+from agent_adapter.network.auth import AuthRegistry
 from agent_adapter.network.channels import expectations
 from agent_adapter.network.channels.transaction import HubContext
+from agent_adapter.network.clients.connection import HubConnection
 from agent_adapter.network.hub import leases
 from agent_adapter.network.hub.admission import Admission, Arbiter, Registration
 from agent_adapter.network.hub.audit import AuditLog
@@ -28,19 +30,22 @@ from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.channels import Channels
 from agent_adapter.network.hub.identities import Identities, load_all
 from agent_adapter.network.hub.observers import Observers
+from agent_adapter.network.hub.probes import HubProbes
 from agent_adapter.network.hub.scheduler import Scheduler
-from agent_adapter.network.hub.stores import hub_store
+from agent_adapter.network.hub.stores import IsoClock, hub_store, seconds_of
 from agent_adapter.network.hub.tasks import Tasks
 from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.turns import turn_queue
-from agent_adapter.store.base import Store, Transaction
+from agent_adapter.store.base import Transaction
 from agent_adapter.store.positions import newest
 
 _log = logging.getLogger("agent_adapter.network")
 
 
-class Hub:
+class Hub(HubProbes):
     """The one hub of a store: `await Hub.open(store)`, `await hub.close()`, or `async with`.
+
+    `Hub(store)` followed by `hydrate()` and `start()` is the same as `Hub.open(store)`.
 
     Its methods are those of its collaborators: `Identities` (who is registered), `Channels` (what
     is accepted), `Turns` (whose turn it is), `Tasks` and `Scheduler` (deadlines and sweeps).
@@ -55,30 +60,35 @@ class Hub:
 
     def __init__(
         self,
-        store: Store,
+        store: Any = None,
         *,
-        owns_store: bool,
-        clock: Clock | None,
-        invite_ack_timeout: float,
-        executor: Executor,
-        driver_for: Callable[[Any], Any] | None,
-        arbiter: Arbiter | None,
+        clock: Clock | IsoClock | None = None,
+        ttl_sweep_interval: float = 30.0,
+        expectation_sweep_interval: float = 10.0,
+        invite_ack_timeout: float = 30.0,
+        executor: Executor | None = None,
+        approval: ApprovalPort | None = None,
+        driver_for: Callable[[Any], Any] | None = None,
+        arbiter: Arbiter | None = None,
+        auth: AuthRegistry | None = None,
     ) -> None:
-        self.store = store
-        self.executor = executor
+        clock = seconds_of(clock)
+        self.store, self._owns_store = hub_store(store, clock)
+        self.executor = executor = executor or Executor(approval=approval, store=self.store)
         self.driver_for = driver_for
         self.adapters = AdapterRegistry()
-        self._owns_store = owns_store
+        self._intervals = ttl_sweep_interval, expectation_sweep_interval
         self._holder = new_id("hub")
         self._loop = asyncio.get_running_loop()
         self._closed = False
+        self._registered: list[HubConnection] = []
         # Rounds and sweeps must not inherit the context of the call that happens to start them.
         context = contextvars.copy_context()
         self._service = service = ChannelService(
-            store, holder=self._holder, adapters=self.adapters, clock=clock, context=context
+            self.store, holder=self._holder, adapters=self.adapters, clock=clock, context=context
         )
         admission = Admission(arbiter)
-        self._identities = identities = Identities(service, admission)
+        self._identities = identities = Identities(service, admission, auth)
         self._hub_context = hub_context = HubContext(
             self.adapters, identities.is_person, identities.is_privileged
         )
@@ -99,13 +109,13 @@ class Hub:
         self._observers = observers = Observers(service, context)
         service.when_undelivered = observers.undelivered
         channels.when_rejected = observers.rejected
-        self.audit_log = self._audit_log = AuditLog(store)
+        self.audit_log = self._audit_log = AuditLog(self.store)
         self.audit_log.bind(service.write, observers)
         if type(self) is not Hub:  # a subclass may observe itself
             observers.register_listener(self)
         self._bind(identities, channels, turns, Tasks(service), scheduler)
 
-    def _bind(
+    def _bind(  # one line for each operation
         self,
         identities: Identities,
         channels: Channels,
@@ -138,6 +148,8 @@ class Hub:
         self.window = channels.window
         self.adapter_state = channels.adapter_state
         self.adapter_for = channels.adapter_for
+        self.folded_state = channels.folded_state
+        self.find_envelope_by_causation = channels.find_envelope_by_causation
         self.fork = channels.fork
         self.resume_channel = channels.resume_channel
         self.writes_after = channels.writes_after
@@ -150,6 +162,7 @@ class Hub:
         self.detach = turns.detach
         self.pending_turns_for = turns.pending_turns_for
         self.start_turn = turns.start_turn
+        self.run_turn = turns.run_turn
         self.check_turn = turns.check_turn
         self.has_ended = turns.has_ended
         self.stage = turns.stage
@@ -180,7 +193,7 @@ class Hub:
         cls,
         store: Any = None,
         *,
-        clock: Clock | None = None,
+        clock: Clock | IsoClock | None = None,
         ttl_sweep_interval: float = 30.0,
         expectation_sweep_interval: float = 10.0,
         invite_ack_timeout: float = 30.0,
@@ -188,37 +201,50 @@ class Hub:
         approval: ApprovalPort | None = None,
         driver_for: Callable[[Any], Any] | None = None,
         arbiter: Arbiter | None = None,
-    ) -> Hub:
+        auth: AuthRegistry | None = None,
+        register_default_adapters: bool = True,
+    ) -> Self:
         """Open the hub of `store`, with everything that the store already holds.
 
         `store` is one of ours, a path or URL, `None` for the default file, or AG2's
-        `MemoryKnowledgeStore`. `clock` gives seconds since the epoch in place of the store's.
-        The sweepers run every so many seconds and look for expired channels and passed deadlines;
-        0 turns one off. `executor` runs tool calls; without it, one over the hub's store that asks
-        `approval`. `arbiter` decides what is admitted.
+        `MemoryKnowledgeStore`. `clock` gives seconds since the epoch, or ISO 8601 text, in place of
+        the store's. The sweepers run every so many seconds and look for expired channels and passed
+        deadlines; 0 turns one off. `executor` runs tool calls; without it, one over the hub's store
+        that asks `approval`. `arbiter` decides what is admitted, `auth` checks who registers.
+        Without `register_default_adapters` the hub knows only types of `register_adapter`.
 
         Raises:
             NetworkError: another hub serves the store; the message names it.
             TypeError: `store` is not a store.
         """
-        found, owned = await asyncio.to_thread(hub_store, store, clock)
-        hub = cls(
-            found,
-            owns_store=owned,
-            clock=clock,
-            invite_ack_timeout=invite_ack_timeout,
-            executor=executor or Executor(approval=approval, store=found),
-            driver_for=driver_for,
-            arbiter=arbiter,
-        )
+        found, owned = await asyncio.to_thread(hub_store, store, seconds_of(clock))
         try:
+            hub = cls(
+                found,
+                clock=clock,
+                ttl_sweep_interval=ttl_sweep_interval,
+                expectation_sweep_interval=expectation_sweep_interval,
+                invite_ack_timeout=invite_ack_timeout,
+                executor=executor,
+                approval=approval,
+                driver_for=driver_for,
+                arbiter=arbiter,
+                auth=auth,
+            )
+            if not register_default_adapters:
+                hub.adapters.clear()
             await hub.hydrate()
         except BaseException:
             if owned:
                 await found.aclose()
             raise
-        hub._scheduler.start(ttl_sweep_interval, expectation_sweep_interval)
+        hub._owns_store = owned
+        await hub.start()
         return hub
+
+    async def start(self) -> None:
+        """Start the sweepers; `hydrate` comes first."""
+        self._scheduler.start(*self._intervals)
 
     async def hydrate(self) -> None:
         """Take over the store: its identities, and the turns that an earlier hub was running.
@@ -242,6 +268,8 @@ class Hub:
         if self._closed:
             return
         self._closed = True
+        for connection in tuple(self._registered):
+            await connection.close()
         self._service.feed.close()
         # Sweepers first, so that none starts a turn again that the dispatcher has just released;
         # the lease last, since releasing turns still writes under it.

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 
-from agent_adapter.core.errors import NotFoundError, ProtocolError
+from agent_adapter.core.errors import AuthError, NotFoundError, ProtocolError
 from agent_adapter.exec.ids import new_secret_id
+from agent_adapter.network.auth import AuthRegistry
 from agent_adapter.network.channels.snapshot import iso
 from agent_adapter.network.hub import audit
 from agent_adapter.network.hub.admission import Admission, Registration
 from agent_adapter.network.hub.channel_service import ChannelService
-from agent_adapter.network.identity import Passport, Resume, check_enforced
+from agent_adapter.network.identity import AuthBlock, Passport, Resume, check_enforced
 from agent_adapter.network.rules import Rule
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.witness import RULE
@@ -24,9 +25,12 @@ class Identities:
     The hub is the only writer of its store's identities, so reads are answered from memory.
     """
 
-    def __init__(self, service: ChannelService, admission: Admission) -> None:
+    def __init__(
+        self, service: ChannelService, admission: Admission, auth: AuthRegistry | None = None
+    ) -> None:
         self._service = service
         self._admission = admission
+        self.auth = auth if auth is not None else AuthRegistry.default()
         self._by_id: dict[str, Registration] = {}
         self._ids: dict[str, str] = {}
         self._skills: dict[str, str] = {}
@@ -78,17 +82,20 @@ class Identities:
         rule: Rule | None = None,
         *,
         claimed: bool = False,
+        skill_md: str | None = None,
     ) -> Passport:
         """The passport with its id; the same id again for a name that is not connected.
 
         A rule stays with its name, also over `unregister`. `claimed` says that `rule` is the
         participant's own wish: it never replaces one.
 
-        `ProtocolError` for a connected name and for a passport that asks for what no hub checks,
-        `AccessDeniedError` if the arbiter refuses.
+        `AuthError` if `passport.auth` proves nothing, or has another scheme than the name was
+        registered with. `ProtocolError` for a connected name, `AccessDeniedError` if the arbiter
+        refuses.
         """
         check_enforced(passport)
         known = self.find(passport.name)
+        await self.authenticate(passport, passport.auth, None if known is None else known.passport)
         if known is not None and known.name == passport.name and self.is_connected(known.agent_id):
             raise ProtocolError(
                 f"{passport.name} is registered and connected; disconnect it, or take another name"
@@ -98,7 +105,22 @@ class Identities:
             lambda tx: _register(tx, passport, resume, rule, claimed=claimed)
         )
         self._put(identity)
+        if skill_md is not None:
+            await self.set_skill(identity.agent_id, skill_md)
         return identity.passport
+
+    async def authenticate(
+        self, passport: Passport, auth: AuthBlock, known: Passport | None
+    ) -> None:
+        """Raises `AuthError` unless `auth` proves that it is `passport`, as it was known before."""
+        if known is not None and known.auth.scheme != auth.scheme:
+            raise AuthError(
+                f"{passport.name} was registered with the auth scheme {known.auth.scheme!r}, "
+                f"not {auth.scheme!r}"
+            )
+        # A remote agent's scheme is no credential: it names the proxy that delivers to it.
+        if passport.effective_kind != "remote_agent":
+            await self.auth.check(passport, auth)
 
     async def unregister(self, agent_id: str) -> None:
         """Remove a participant; its name is free again, its messages stay in the logs."""
@@ -108,6 +130,14 @@ class Identities:
         self._ids.pop(identity.name, None)
         self._skills.pop(identity.agent_id, None)
         self._admission.rates.forget(identity.agent_id)
+
+    def with_capability(self, capability: str) -> list[str]:
+        """The ids of the participants that claim `capability`, or were observed to have it."""
+        return sorted(
+            item.agent_id
+            for item in self._by_id.values()
+            if capability in item.resume.claimed_capabilities or capability in item.resume.observed
+        )
 
     def name_for(self, agent_id: str, *, default: str | None = None) -> str:
         """The name of a participant; `default`, else the id itself, for an unknown one."""
@@ -237,7 +267,11 @@ def _register(
         agent_id, at = row["agent_id"], row["registered_at"]
         if rule is None or claimed:
             rule = Rule.from_dict(json.loads(row["rule"]))
-    stamped = replace(passport, agent_id=agent_id, created_at=iso(at))
+    # The claim has been checked, and is kept nowhere; that of a remote agent is for its proxy.
+    auth = passport.auth
+    if passport.effective_kind != "remote_agent":
+        auth = replace(auth, claim={})
+    stamped = replace(passport, auth=auth, agent_id=agent_id, created_at=iso(at))
     identity = Registration(stamped, resume, rule if rule is not None else Rule())
     if row is None:
         known: Row = {"name": passport.name, "agent_id": agent_id, "tenant": tenant}

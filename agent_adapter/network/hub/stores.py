@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -12,8 +14,23 @@ from agent_adapter.store.base import Store
 from agent_adapter.store.memory import MemoryStore
 from agent_adapter.store.opening import open_store
 
+IsoClock = Callable[[], str]
+"""A clock that gives ISO 8601 text, as AG2's hubs take it."""
+
 _STORE_METHODS = ("write", "post", "read", "flush", "aclose")
 _beside: WeakKeyDictionary[Any, MemoryStore] = WeakKeyDictionary()
+
+
+def seconds_of(clock: Clock | IsoClock | None) -> Clock | None:
+    """`clock` in seconds since the epoch."""
+    if clock is None:
+        return None
+
+    def seconds() -> float:
+        now = clock()
+        return datetime.fromisoformat(now).timestamp() if isinstance(now, str) else now
+
+    return seconds
 
 
 def hub_store(given: Any, clock: Clock | None) -> tuple[Store, bool]:

@@ -23,7 +23,13 @@ from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.network.turns.dispatcher import Dispatcher
-from agent_adapter.network.turns.turn_types import PendingTurn, Receiver, StartedTurn, TurnRef
+from agent_adapter.network.turns.turn_types import (
+    PendingTurn,
+    Receiver,
+    RunTurn,
+    StartedTurn,
+    TurnRef,
+)
 from agent_adapter.store import waits
 from agent_adapter.store.base import Row, Transaction
 
@@ -67,6 +73,12 @@ class Turns:
         if hosted:
             for row in await self._service.read(lambda tx: turn_queue.due_turns(tx, hosted)):
                 self.dispatcher.offer(row)
+
+    async def run_turn(self, turn_id: str, run_turn: RunTurn) -> None:
+        """Run a due turn with `run_turn`, in place of its participant's own runner."""
+        row = await self._service.read(lambda tx: tx.get("turns", turn_id))
+        if row is not None and row["state"] == "due":
+            await self.dispatcher.run_by_hand(row, run_turn)
 
     async def wake_turn(self, turn_id: str) -> None:
         """Make a parked turn due: what it waits for was decided outside the hub's store."""

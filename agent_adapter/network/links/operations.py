@@ -178,6 +178,11 @@ class HubLike(Protocol):
         """Channels, newest first; over a connection those of its participants."""
         ...
 
+    @operation(member("channel_id"), own("sender_id"), repeatable=True)
+    async def may_send(self, channel_id: Id, sender_id: Id, event_type: Id | None = None) -> bool:
+        """Whether the channel would accept a message of a participant now."""
+        ...
+
     async def read_wal(
         self, channel_id: str, since: int = 0, until: int | None = None
     ) -> list[Envelope]:
@@ -191,7 +196,7 @@ class HubLike(Protocol):
         """The newest texts and packets that the participant may see, oldest first."""
         ...
 
-    async def adapter_state(self, channel_id: str) -> Any:
+    async def folded_state(self, channel_id: str) -> Any:
         """The folded state of a channel, as a copy."""
         ...
 

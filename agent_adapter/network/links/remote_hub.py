@@ -155,7 +155,7 @@ class RemoteHub(HubLike):
                 break
         return found
 
-    async def adapter_state(self, channel_id: str) -> Any:
+    async def folded_state(self, channel_id: str) -> Any:
         """The folded state of a channel, as a copy."""
         answer = await self.request("adapter_state", {"channel_id": channel_id})
         metadata = ChannelMetadata.from_dict(answer["metadata"])

@@ -224,7 +224,7 @@ class SessionHub:
         """A channel's metadata and folded state."""
         metadata = await self._hub.get_channel(channel_id)
         adapter = self._hub.adapters.get(metadata.manifest.type, metadata.manifest.version)
-        state = await self._hub.adapter_state(channel_id)
+        state = await self._hub.folded_state(channel_id)
         return {"metadata": metadata.to_dict(), "state": adapter.state_to_dict(state)}
 
     async def fail_turn(self, turn: TurnRef, error: str, message: str) -> None:

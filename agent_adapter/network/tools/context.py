@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from agent_adapter.core.errors import NetworkError, ToolError
+from pydantic import Field
+
+from agent_adapter.core.errors import NetworkError, NotFoundError, ToolError
 from agent_adapter.core.routing import ChannelInject, ChannelStateInject
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.flow.envelope import Envelope, is_turn, visible_to
@@ -22,11 +24,12 @@ def context_tool(client: AgentClient) -> ToolSpec:
     async def context(
         action: Literal["search", "quote", "read", "write", "delete"],
         query: str | None = None,
+        scope: Literal["channel", "knowledge"] = "channel",
         speaker: str | None = None,
         key: str | None = None,
         value: Any = None,
-        recent_n: int = 1,
-        limit: int = 10,
+        recent_n: Annotated[int, Field(ge=1)] = 1,
+        limit: Annotated[int, Field(ge=1)] = 10,
         channel_id: str | None = None,
         current: ChannelInject = None,
         state: ChannelStateInject = None,
@@ -38,7 +41,8 @@ def context_tool(client: AgentClient) -> ToolSpec:
                 "read" gives the variables or the one called `key`, "write" sets `key` to `value`,
                 "delete" removes `key`.
             query: for "search": the words, in any case.
-            speaker: for "quote": the participant's name.
+            scope: for "search": the channel; what the agent itself knows is not searched.
+            speaker: for "quote": the participant's name, or its id.
             key: for "read", "write" and "delete": the variable.
             value: for "write": its new value.
             recent_n: for "quote": how many messages.
@@ -47,6 +51,8 @@ def context_tool(client: AgentClient) -> ToolSpec:
             current: the channel of the turn.
             state: its folded state.
         """
+        if scope == "knowledge":
+            raise ToolError('context(scope="knowledge") is not searched here; leave scope out')
         here = current is not None and channel_id in (None, current.channel_id)
         chosen = current.channel_id if here else channel_id
         if not chosen:
@@ -78,7 +84,8 @@ async def _searched(
     found = []
     for envelope, text in _said(client, await client.hub_client.read_wal(channel_id)):
         if needle in text.lower():
-            found.append(await _shown(client, envelope, text[:_EXCERPT]))
+            ids = {"envelope_id": envelope.envelope_id, "sender_id": envelope.sender_id}
+            found.append({**ids, "when": envelope.created_at, "excerpt": _excerpt(text)})
         if len(found) >= limit:
             break
     return found
@@ -89,10 +96,16 @@ async def _quoted(
 ) -> list[dict[str, Any]]:
     if not speaker:
         raise ToolError('context(action="quote") needs `speaker`')
-    wanted = (await client.hub_client.get_agent(speaker)).agent_id
+    try:
+        wanted = (await client.hub_client.get_agent(speaker)).agent_id
+    except NotFoundError as exc:
+        raise ToolError(f"speaker {speaker!r} not found: {exc}") from exc
     log = await client.hub_client.read_wal(channel_id)
     said = [item for item in _said(client, log) if item[0].sender_id == wanted]
-    return [await _shown(client, *item) for item in said[-max(1, recent_n) :]]
+    return [
+        {"envelope_id": envelope.envelope_id, "when": envelope.created_at, "text": text}
+        for envelope, text in said[-recent_n:]
+    ]
 
 
 def _read(variables: dict[str, Any], key: str | None) -> Any:
@@ -118,6 +131,5 @@ def _said(client: AgentClient, log: Sequence[Envelope]) -> Iterator[tuple[Envelo
                 yield envelope, text
 
 
-async def _shown(client: AgentClient, envelope: Envelope, text: str) -> dict[str, Any]:
-    passport = await client.hub_client.get_agent(envelope.sender_id)
-    return {"speaker": passport.name, "when": envelope.created_at, "text": text}
+def _excerpt(text: str) -> str:
+    return text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from agent_adapter.core.context import ToolContext
@@ -18,6 +19,7 @@ from agent_adapter.network.clients.agent_client import AgentClient
 from agent_adapter.network.tools.reading import read_from
 
 _LABEL = "delegation"
+_PREFIX = "functions."
 _ENDS = frozenset({EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED, EV_CHANNEL_INVITE_REJECT})
 
 
@@ -41,7 +43,7 @@ def delegate_tool(client: AgentClient) -> ToolSpec:
             timeout: seconds to wait for the answer.
         """
         try:
-            await _check_target(client, target)
+            target = await _resolved_target(client, target)
             channel_id = await _channel_for(client, target, capability, ctx.idempotency_key)
             await _ask(client, channel_id, prompt, ctx.idempotency_key)
             answer = await _answer(client, channel_id, target, timeout)
@@ -54,24 +56,31 @@ def delegate_tool(client: AgentClient) -> ToolSpec:
     return ToolSpec.from_function(delegate, effects="idempotent")
 
 
-async def _check_target(client: AgentClient, target: str) -> None:
+async def _resolved_target(client: AgentClient, target: str) -> str:
+    """`target`, or what follows a prefix that some models put before every name."""
     hub = client.hub_client
-    try:
-        found = (await hub.get_agent(target)).agent_id
-    except NotFoundError:
-        others = [item.name for item in await hub.list_agents() if item.name != client.name]
-        raise ToolError(
-            f"there is no participant {target!r}; there are {', '.join(sorted(others)) or 'none'}"
-        ) from None
-    if found == client.agent_id:
-        raise ToolError(f"{target!r} is you: do it yourself, or ask another participant")
+    for name in dict.fromkeys((target, target.removeprefix(_PREFIX))):
+        with contextlib.suppress(NotFoundError):
+            if (await hub.get_agent(name)).agent_id == client.agent_id:
+                raise ToolError(
+                    f"cannot delegate to self: {target!r} is you; do it yourself, or ask another "
+                    "participant"
+                )
+            return name
+    others = [item.name for item in await hub.list_agents() if item.name != client.name]
+    raise ToolError(
+        f"target {target!r} not found. Available targets: [{', '.join(sorted(others))}]"
+    )
 
 
 async def _channel_for(
     client: AgentClient, target: str, capability: str | None, key: str | None
 ) -> str:
     if key is not None:
-        for known in await client.hub_client.list_channels(agent_id=client.agent_id):
+        known_channels = await client.hub_client.list_channels(
+            agent_id=client.agent_id, include_terminal=True
+        )
+        for known in known_channels:
             if known.labels.get(_LABEL) == key:
                 return known.channel_id
     opened = await client.open(

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from agent_adapter.core.errors import NotFoundError, ToolError
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.network.clients.agent_client import AgentClient
-from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.identity import ObservedStat, Passport, Resume
+from agent_adapter.network.tools.skills import render_fallback_skill
 
 _Order = Literal["name", "cost", "track_record"]
 
@@ -31,7 +32,7 @@ def peers_tool(client: AgentClient) -> ToolSpec:
             query: for "find": words that their name or summary has.
             capability: for "find": what they must be able to do.
             sort_by: for "find": by name, by cost (cheapest first) or by track record (best first).
-            name: for "describe": the participant's name.
+            name: for "describe": the participant's name, or its id.
             limit: for "find": how many at most.
         """
         if action == "find":
@@ -66,43 +67,57 @@ async def _described(client: AgentClient, name: str) -> dict[str, Any]:
     try:
         passport = await hub.get_agent(name)
     except NotFoundError as exc:
-        raise ToolError(str(exc)) from exc
+        raise ToolError(f"peer {name!r} not found: {exc}") from exc
     agent_id = passport.agent_id or ""
     resume = await hub.get_resume(agent_id)
     skill = await hub.get_skill(agent_id)
     return {
-        **_summary(passport, resume),
-        "kind": passport.effective_kind,
-        "owner": passport.owner,
-        "provider": passport.provider,
-        "model": passport.model,
-        "domains": list(resume.domains),
-        "examples": [item.title for item in resume.examples],
-        "skill": skill or _page(passport, resume),
+        "passport": {
+            "name": passport.name,
+            "agent_id": agent_id,
+            "owner": passport.owner,
+            "provider": passport.provider,
+            "model": passport.model,
+        },
+        "resume": {
+            "summary": resume.summary,
+            "claimed_capabilities": list(resume.claimed_capabilities),
+            "domains": list(resume.domains),
+            "observed": {name: _counts(stat) for name, stat in resume.observed.items()},
+        },
+        "skill_md": skill or render_fallback_skill(passport, resume),
+    }
+
+
+def _counts(stat: ObservedStat) -> dict[str, int]:
+    return {
+        "n": stat.n,
+        "completed": stat.completed,
+        "failed": stat.failed,
+        "expired": stat.expired,
     }
 
 
 def _summary(passport: Passport, resume: Resume) -> dict[str, Any]:
     seen = resume.observed.values()
     total = sum(item.n for item in seen)
-    cost = passport.cost
     return {
         "name": passport.name,
+        "agent_id": passport.agent_id,
         "summary": resume.summary,
         "capabilities": list(resume.claimed_capabilities),
-        "track_record": sum(item.completed for item in seen) / total if total else None,
-        "cost_per_mtok": None if cost is None else cost.input_per_mtok,
+        "observed_success_rate": sum(item.completed for item in seen) / total if total else None,
+        "cost": None if passport.cost is None else passport.cost.to_dict(),
     }
 
 
-def _page(passport: Passport, resume: Resume) -> str:
-    """A page made of the resume, for a participant without a page of its own."""
-    can = ", ".join(resume.claimed_capabilities) or "nothing in particular"
-    return f"# {passport.name}\n\n{resume.summary or 'No summary.'}\n\nCan do: {can}."
+def _price(found: dict[str, Any]) -> float:
+    price = (found["cost"] or {}).get("input_per_mtok")
+    return float("inf") if price is None else float(price)
 
 
 _ORDERS: dict[str, Any] = {
     "name": lambda item: item["name"],
-    "cost": lambda item: float("inf") if item["cost_per_mtok"] is None else item["cost_per_mtok"],
-    "track_record": lambda item: -(item["track_record"] or 0.0),
+    "cost": _price,
+    "track_record": lambda item: -(item["observed_success_rate"] or 0.0),
 }

@@ -75,6 +75,19 @@ class Dispatcher:
         else:
             self._begin(row)
 
+    async def run_by_hand(self, row: Row, run_turn: RunTurn) -> None:
+        """Run a due turn with `run_turn`, once its channel has no running round; waits for its end.
+
+        For participants whose turns are started by nobody else.
+        """
+        channel_id = row["channel_id"]
+        while (under_way := self._running.get(channel_id)) is not None:
+            await asyncio.wait([under_way])
+        if self._closed:
+            return
+        self._begin(row, run_turn)
+        await asyncio.wait([self._running[channel_id]])
+
     def told(self, ref: TurnRef) -> None:
         """Note that the hub has recorded the end of this attempt."""
         self._told.add((ref.turn_id, ref.attempt))
@@ -133,17 +146,17 @@ class Dispatcher:
         self._timers.pop(turn_id, None)
         self.offer(row)
 
-    def _begin(self, row: Row) -> None:
+    def _begin(self, row: Row, run_turn: RunTurn | None = None) -> None:
         # In the hub's own context: a round must not inherit the scope of the round before it.
         channel_id = row["channel_id"]
         self._agents[channel_id] = row["agent_id"]
         self._running[channel_id] = asyncio.create_task(
-            self._work(row), name=f"turn-{row['turn_id']}", context=self._context.copy()
+            self._work(row, run_turn), name=f"turn-{row['turn_id']}", context=self._context.copy()
         )
 
-    async def _work(self, row: Row) -> None:
+    async def _work(self, row: Row, run_turn: RunTurn | None) -> None:
         try:
-            await self._run(row)
+            await self._run(row, run_turn or self._runner_of(row["agent_id"]))
         except NetworkError as exc:
             _log.warning("turn %s: %s", row["turn_id"], exc)
         except Exception as exc:
@@ -162,8 +175,7 @@ class Dispatcher:
                 del self._next[channel_id]
             self.offer(row)
 
-    async def _run(self, row: Row) -> None:
-        run_turn = self._runner_of(row["agent_id"])
+    async def _run(self, row: Row, run_turn: RunTurn | None) -> None:
         if run_turn is None:
             return
         started = await self._keeper.start_turn(row["turn_id"])

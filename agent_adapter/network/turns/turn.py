@@ -32,7 +32,9 @@ __all__ = ["Reply", "Staged", "Turn", "TurnChannel", "TurnPort", "ViewMessage"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """A change that a round staged before its packet: `{"set", "delete"}` or `{"close": reason}`.
+    """A change that a round staged before its packet.
+
+    It is `{"set", "delete"}`, `{"say": text, "audience"}` or `{"close": reason}`.
 
     `call_key` is the key of the tool call that made it; nested calls are joined by `/`, outermost
     first. It is `None` outside of a tool.
@@ -92,6 +94,7 @@ class Turn:
         agent_client: the participant's client; `hub_client` is the client it was registered with.
         native: the policies of the participant's own tools.
         calls: the tool calls made through `call`, in order.
+        said: the texts that the round sends before what it returns.
     """
 
     def __init__(
@@ -138,6 +141,7 @@ class Turn:
         self.native = native
         self.calls: list[RoundCall] = []
         self.adopted: list[str] = []
+        self.said: list[Envelope] = []
         self.channel: Any = TurnChannel(self)
         self._state = state
         self._results: dict[tuple[str | None, str], Any] = {}
@@ -164,8 +168,7 @@ class Turn:
     async def stage(self, body: Mapping[str, Any]) -> None:
         """Stage a change of this round; its tools see it at once."""
         await self.port.stage(Staged(call_key=_calls_around(), body=body))
-        if "close" not in body:
-            self._changes.append(body)
+        self._note(body)
 
     async def call(self, tool: Any, /, **arguments: Any) -> Any:
         """Run one tool in this turn, at most once over all attempts of the round.
@@ -194,7 +197,13 @@ class Turn:
             tenant=self.tenant,
             attempt=self.attempt,
             overrides=True,
-            extras={"channel": self.channel, "channel_state": self.state, "turn": self},
+            extras={
+                "channel": self.channel,
+                "channel_state": self.state,
+                "agent_client": self.agent_client,
+                "hub": self.hub_client,
+                "turn": self,
+            },
             guards=(_Watch(self),),
             replayed=self._replayed,
             fence=self.port.fence,
@@ -212,6 +221,22 @@ class Turn:
         """
         return self._results.get((call_id, tool))
 
+    def spoken_state(self) -> Any:
+        """The channel's folded state after the texts that this round has sent."""
+        state = self.state()
+        for text in self.said:
+            state = self.adapter.fold(text, state)
+        return state
+
+    def _note(self, body: Mapping[str, Any]) -> None:
+        if "say" in body:
+            text = self.adapter.build_text_envelope(
+                self.channel_id, self.agent_id, body["say"], audience=body["audience"]
+            )
+            self.said.append(text)
+        elif "close" not in body:
+            self._changes.append(body)
+
     def _replayed(self, call: PreparedCall, call_key: str, value: Any) -> None:
         """Adopt the staged changes of an earlier attempt's call whose outcome is reused."""
         if call.ctx.parent_call_id is None:
@@ -220,8 +245,7 @@ class Turn:
             path = staged.call_key or ""
             if call_key not in path.split("/"):
                 continue
-            if "close" not in staged.body:
-                self._changes.append(staged.body)
+            self._note(staged.body)
             if path not in self.adopted:
                 self.adopted.append(path)
 
@@ -294,6 +318,23 @@ class TurnChannel:
         acl = (getattr(turn.metadata, "knobs", None) or {}).get("context_acl")
         check_updates(body, turn.context_vars, writer=turn.agent_name, acl=acl)
         await turn.stage(body)
+
+    async def say(self, content: str, *, audience: list[str] | None = None) -> None:
+        """Send a text besides what the round returns; it is written before that, with it.
+
+        Only in channels of texts; `ProtocolError` where the participant may not speak.
+        """
+        turn = self._turn
+        text = turn.adapter.build_text_envelope(
+            turn.channel_id, turn.agent_id, content, audience=audience
+        )
+        if text.event_type != EV_TEXT:
+            raise ProtocolError(
+                f"a {turn.metadata.manifest.type} channel takes one message per turn; return the "
+                "text instead"
+            )
+        turn.adapter.validate_send(turn.metadata, text, turn.spoken_state())
+        await turn.stage({"say": content, "audience": audience})
 
     async def info(self) -> Any:
         """The channel's metadata, read again from the hub if the turn has one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,8 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.turns.turn import Reply, Turn
+
+_log = logging.getLogger("agent_adapter.network")
 
 Drive = Callable[[Any, Turn], Awaitable[Reply]]
 """Runs one round of an agent: `await drive(agent, turn)`."""
@@ -65,7 +68,20 @@ def round_envelope(turn: Turn, reply: Reply) -> Envelope | None:
         )
     except ToolError as exc:
         raise ProtocolError(str(exc)) from exc
-    return envelope and replace(envelope, idempotency_key=turn.turn_id)
+    if envelope is None or not _fits(turn, envelope):
+        return None
+    return replace(envelope, idempotency_key=turn.turn_id)
+
+
+def _fits(turn: Turn, envelope: Envelope) -> bool:
+    """Whether the round may still speak after what it has said with the tool `say`."""
+    if turn.said:
+        try:
+            turn.adapter.validate_send(turn.metadata, envelope, turn.spoken_state())
+        except ProtocolError as exc:
+            _log.info("%s had said its part: %s", turn.agent_name, exc)
+            return False
+    return True
 
 
 def _blocking(error: Exception | None) -> list[AgentAdapterError]:

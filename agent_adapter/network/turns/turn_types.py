@@ -22,7 +22,7 @@ class TurnRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedChange:
-    """A change that an attempt staged before its packet: `{"set", "delete"}` or `{"close"}`."""
+    """A change that an attempt staged before its packet: `{"set", "delete"}`, a text, a close."""
 
     attempt: int
     call_key: str | None

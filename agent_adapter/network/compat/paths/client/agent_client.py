@@ -1,0 +1,5 @@
+"""The names of `ag2.network.client.agent_client`."""
+
+from agent_adapter.network import (
+    AgentClient as AgentClient,
+)

@@ -1,0 +1,8 @@
+"""The names of `ag2.network.handoff`."""
+
+from agent_adapter.network import (
+    Finish as Finish,
+)
+from agent_adapter.network import (
+    Handoff as Handoff,
+)

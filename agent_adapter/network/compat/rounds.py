@@ -1,0 +1,51 @@
+"""Functions over AG2's own input parts and replies, for channel types written for AG2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from agent_adapter.flow.envelope import EV_TEXT, Envelope
+from agent_adapter.network.adapters.base import text_of
+from agent_adapter.network.adapters.defaults import default_build_text_envelope
+
+if TYPE_CHECKING:
+    from ag2.events import Input, TextInput
+
+Rendered = Any
+"""What a channel type gives for an envelope: one message for a model, or a sequence of parts."""
+
+
+def ensure_parts(content: Rendered | None) -> list[Input]:
+    """The input parts of `content`: one for a single message, one per item of a sequence."""
+    from ag2.events import Input
+
+    if content is None:
+        return []
+    many = isinstance(content, Sequence) and not isinstance(content, (str, bytes, bytearray))
+    return [Input.ensure_input(item) for item in (content if many else [content])]
+
+
+def default_render_envelope(envelope: Envelope) -> list[TextInput] | None:
+    """The text of an `EV_TEXT` as one part; `None` for any other envelope."""
+    from ag2.events import TextInput
+
+    text = envelope.event_data.get("text", "") if envelope.event_type == EV_TEXT else None
+    return [TextInput(text)] if isinstance(text, str) else None
+
+
+def default_extract_turn_input(envelope: Envelope) -> list[Input] | None:
+    """The text of an `EV_TEXT` as input of the next turn; `None` if there is none."""
+    from ag2.events import TextInput
+
+    text = text_of(envelope)
+    return None if text is None else [TextInput(text)]
+
+
+def default_build_round_envelope(
+    metadata: Any, sender_id: str, reply: Any, events: Any, state: Any, hub: Any
+) -> Envelope | None:
+    """The body of AG2's `reply` as an `EV_TEXT`; `None` for an empty one."""
+    if not reply.body:
+        return None
+    return default_build_text_envelope(metadata.channel_id, sender_id, reply.body)
