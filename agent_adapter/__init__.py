@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         IntegrationError as IntegrationError,
         MissingDependency as MissingDependency,
         NetworkError as NetworkError,
+        NotConnected as NotConnected,
         NotFoundError as NotFoundError,
         ProtocolError as ProtocolError,
         RunLimitExceeded as RunLimitExceeded,

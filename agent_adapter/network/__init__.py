@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         AuthError as AuthError,
         InboxFull as InboxFull,
         NetworkError as NetworkError,
+        NotConnected as NotConnected,
         NotFoundError as NotFoundError,
         ProtocolError as ProtocolError,
         StaleTurn as StaleTurn,

@@ -175,6 +175,7 @@ OF_CHANNELS_AND_TURNS = {
     "read_wal": {"channel_id": "chn_1"},
     "window": {"channel_id": "chn_1", "participant_id": "agt_1", "recent_n": 1},
     "adapter_state": {"channel_id": "chn_1"},
+    "may_send": {"channel_id": "chn_1", "sender_id": "agt_1"},
     "wake_turn": {"turn_id": "t"},
     "stage": {"turn": to_wire(REF), "call_key": None, "body": {}},
     "end_silent_turn": {"turn": to_wire(REF)},

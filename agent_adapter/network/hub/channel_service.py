@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundError, StoreError
@@ -237,16 +235,6 @@ class ChannelService:
         except (ValueError, KeyError, TypeError):
             await self.check(channel_id)  # says what was changed, so that it cannot be read
             raise
-
-    def snapshot_now(self, channel_id: str) -> ChannelSnapshot | None:
-        """The channel without awaiting: from memory, else by a read that blocks; `None` if none."""
-        cached = self.snapshots.get(channel_id)
-        if cached is not None:
-            return cached
-        with ThreadPoolExecutor(1) as pool, contextlib.suppress(NotFoundError):
-            # A loop of its own: this one is blocked, and a store may be used from several.
-            return pool.submit(lambda: asyncio.run(self.snapshot(channel_id))).result()
-        return None
 
     def tell(self, change: Change, missed: Sequence[Envelope] = ()) -> None:
         """Cache the new snapshot; deliver the envelopes and due turns of a durable change.

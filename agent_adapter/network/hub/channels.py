@@ -26,6 +26,7 @@ from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelStat
 from agent_adapter.network.channels.snapshot import ChannelSnapshot, load_snapshot
 from agent_adapter.network.channels.transaction import Change, HubContext
 from agent_adapter.network.hub.admission import Admission, Registration
+from agent_adapter.network.hub.at_once import snapshot_now
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.hub.turns import Turns
@@ -270,16 +271,13 @@ class Channels:
         )
 
     def adapter_state(self, channel_id: str) -> Any:
-        """The folded state of a channel, as a copy; `None` for an unknown channel.
-
-        Reads the store, and blocks for that long, where the channel is not in memory.
-        """
-        snapshot = self._service.snapshot_now(channel_id)
+        """The folded state as a copy, read now, which may block; `None` for no such channel."""
+        snapshot = snapshot_now(self._service, channel_id)
         return None if snapshot is None else _copied_state(snapshot)
 
     def adapter_for(self, channel_id: str) -> ChannelAdapter:
         """The adapter of a channel; `NotFoundError` for an unknown one."""
-        snapshot = self._service.snapshot_now(channel_id)
+        snapshot = snapshot_now(self._service, channel_id)
         if snapshot is None:
             raise NotFoundError(f"there is no channel {channel_id!r}")
         return snapshot.adapter

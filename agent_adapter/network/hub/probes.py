@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent_adapter.core.errors import AgentAdapterError
+from agent_adapter.core.errors import AgentAdapterError, NotFoundError
 from agent_adapter.core.native import Policy
 from agent_adapter.flow.envelope import EV_PACKET, EV_TEXT, Envelope
 from agent_adapter.network.channels.views import ViewPolicy
 from agent_adapter.network.clients.agent_client import AgentClient
 from agent_adapter.network.clients.connection import HubConnection
 from agent_adapter.network.clients.hub_client import HubClient
+from agent_adapter.network.hub.at_once import snapshot_now
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.identity import Passport, Resume
@@ -66,7 +67,7 @@ class HubProbes:
 
     def can_send(self, channel_id: str, sender_id: str, *, event_type: str | None = None) -> bool:
         """Whether the channel would accept a message of `sender_id` now: a text, or that event."""
-        snapshot = self._service.snapshot_now(channel_id)
+        snapshot = snapshot_now(self._service, channel_id)
         if snapshot is None or snapshot.metadata.is_terminal():
             return False
         event = event_type or EV_TEXT
@@ -84,12 +85,12 @@ class HubProbes:
         """The same as `can_send`; for clients, which cannot ask without awaiting."""
         return self.can_send(channel_id, sender_id, event_type=event_type)
 
-    def default_view_policy(self: Any, channel_id: str, participant_id: str) -> ViewPolicy:
+    def default_view_policy(self, channel_id: str, participant_id: str) -> ViewPolicy:
         """The view of a participant that has not chosen another one."""
-        adapter = self.adapter_for(channel_id)
-        metadata = self._service.snapshot_now(channel_id).metadata
-        view: ViewPolicy = adapter.default_view_policy(metadata, participant_id)
-        return view
+        snapshot = snapshot_now(self._service, channel_id)
+        if snapshot is None:
+            raise NotFoundError(f"there is no channel {channel_id!r}")
+        return snapshot.adapter.default_view_policy(snapshot.metadata, participant_id)
 
     def agents_with_capability(self, capability: str) -> list[str]:
         """The ids of the participants that claim a capability or were observed to have it."""
