@@ -250,7 +250,7 @@ if TYPE_CHECKING:
         NetworkClient as NetworkClient,
         default_name_resolver as default_name_resolver,
     )
-    from agent_adapter.network.compat.rounds import (
+    from agent_adapter.network.compat.ag2_parts import (
         Rendered as Rendered,
         default_build_round_envelope as default_build_round_envelope,
         default_extract_turn_input as default_extract_turn_input,
