@@ -13,8 +13,8 @@ from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
 from agent_adapter.network.channels.views import ViewPolicy
+from agent_adapter.network.clients.client_memory import ClientMemory
 from agent_adapter.network.clients.parked import ParkedTurns, WatchingPort
-from agent_adapter.network.clients.seen import Seen
 from agent_adapter.network.clients.turn_port import HubTurnPort
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.base import Link
@@ -65,7 +65,7 @@ class HubConnection:
         self._far: HubLike | None = None
         self._executor = executor
         self._adapters = AdapterRegistry()
-        self._seen = Seen()
+        self._seen = ClientMemory()
         self._clients: list[Registered] = []
         self._connecting = asyncio.Lock()
         self._parked: ParkedTurns | None = None

@@ -1,4 +1,4 @@
-"""`Seen`: names and channels that a client has read, for questions that are answered at once."""
+"""`ClientMemory`: names and channels that a client has read, to answer without asking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_NAMES = 100_000
 _MOST_CHANNELS = 1024
 
 
-class Seen:
+class ClientMemory:
     """What a client remembers of a hub; the least recently read is forgotten.
 
     Attributes:
