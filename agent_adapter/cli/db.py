@@ -57,6 +57,28 @@ def backup(
     print_line(copied, f"written: {written}", as_json)
 
 
+@app.command(epilog="Example: agent-adapter db copy state.db postgresql://agents@db/agents")
+def copy(
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="The URL or path of a store.", show_default=False)
+    ],
+    to: Annotated[
+        str, typer.Argument(metavar="TO", help="The URL of an empty one.", show_default=False)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Copy a store to another back end, with its key, and verify both sides."""
+    from agent_adapter.exec.copying import copy_store
+
+    with working("copying"):
+        done = with_store(source, lambda opened: copy_store(opened, to))
+    print_line(
+        asdict(done),
+        f"copied: {done.rows} rows; {done.runs} runs and {done.entries} entries verify",
+        as_json,
+    )
+
+
 @app.command(epilog="Example: agent-adapter db upgrade")
 def upgrade(store: StoreUrl = None, as_json: AsJson = False) -> None:
     """Upgrade a store to the newest schema, as opening it does.
@@ -80,9 +102,11 @@ async def _revisions(store: Store) -> tuple[str | None, str]:
     from agent_adapter.store.sqlite import SqliteStore
     from agent_adapter.store.sqlite.space import compact
 
-    if not isinstance(store, SqliteStore):
-        raise CommandError(f"{store.url} has no schema: only a sqlite:/// store is upgraded")
+    if not hasattr(store, "schema_found"):
+        raise CommandError(f"{store.url} has no schema that this command could upgrade")
     await store.flush()
+    if not isinstance(store, SqliteStore):
+        return store.schema_found, HEAD  # opening it was enough
     if not await asyncio.to_thread(compact, store.path):
         raise CommandError(f"{store.url} is in use, so it was not rewritten: try again later")
     return store.schema_found, HEAD

@@ -70,7 +70,10 @@ async def back_up(store: Store, to: str | os.PathLike[str]) -> Path:
     from agent_adapter.store.sqlite.backup import copy_store
 
     if not isinstance(store, SqliteStore):
-        raise StoreError(f"{store.url} is not a file; only a sqlite:/// store can be copied")
+        raise StoreError(
+            f"{store.url} is not a file; only a sqlite:/// store can be"
+            " backed up so: use the tools of the database, and keep the key file"
+        )
     await store.flush()
     target = sqlite_path(to)
     await asyncio.to_thread(copy_store, store.path, target)

@@ -32,7 +32,7 @@ def main(name: str, database: str, effects: str, *rest: str) -> None:
     """Run the worker of that name until it ends or is killed."""
     global _effects
     _effects = os.open(effects, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    store = aa.open_store(f"sqlite:///{Path(database)}")
+    store = aa.open_store(database if "://" in database else f"sqlite:///{Path(database)}")
     asyncio.run(WORKERS[name](store, *rest))
 
 

@@ -121,12 +121,22 @@ class ProcessSession:
                     _log.info("%s: the session is made again: %s", self._name, said(error))
                 self._drop()
                 time.sleep(_AGAIN_SECONDS)
-        with contextlib.suppress(psycopg.Error):
-            if self._connection is not None and not self._connection.closed:
-                self._send(self._connection)
-                if self._owner is not None:
-                    self._owner.leave(self._connection)
+        try:
+            self._leave()
+        except psycopg.Error:
+            self._drop()
+            # Once more on another connection, so that nobody waits for a process that has ended.
+            with contextlib.suppress(psycopg.Error):
+                self._leave()
         self._drop()
+
+    def _leave(self) -> None:
+        connection = self._connection
+        if connection is None:
+            connection = self._connection = self._connect()
+        self._send(connection)
+        if self._owner is not None:
+            self._owner.leave(connection)
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None

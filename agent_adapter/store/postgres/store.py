@@ -136,9 +136,9 @@ class PostgresStore:
     def _key(self, connection: Connection, found: FoundDatabase, key: bytes | None) -> bytes:
         """The key to use; a new store is marked with it, one made with another is refused."""
         tx = self._transaction(PostgresCursor(connection), key=key or b"", owner_id="")
+        self.key_path = default_key_path(self._parameters, found.schema)
         if key is None:
-            path = default_key_path(self._parameters, found.schema)
-            key = file_key(path, may_create=not is_marked(tx))
+            key = file_key(self.key_path, may_create=not is_marked(tx))
         tx.key = key
         if not is_marked(tx):
             mark_key(tx)

@@ -41,6 +41,17 @@ def file_key(path: Path, *, may_create: bool) -> bytes:
     return found
 
 
+def keep_key(path: Path, key: bytes) -> None:
+    """Put this key into the file, unless it is there; `StoreError` if another one is."""
+    if _read(path) is None:
+        _create(path, key)
+    if _read(path) != key:
+        raise StoreError(
+            f"{path} holds another key than the store that is copied; move it away,"
+            " or choose another place"
+        )
+
+
 def _read(path: Path) -> bytes | None:
     """The key in the file; `None` if there is no file, `StoreError` if others may read it."""
     try:
@@ -61,12 +72,12 @@ def _read(path: Path) -> bytes | None:
     return key
 
 
-def _create(path: Path) -> None:
+def _create(path: Path, key: bytes | None = None) -> None:
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         made = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         with os.fdopen(made, "wb") as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
+            file.write(key or secrets.token_bytes(KEY_BYTES))
             file.flush()
             os.fsync(file.fileno())
         try:

@@ -68,6 +68,7 @@ class SqliteStore:
         self._uptime = Uptime.beside(clock)
         self.schema_found: str | None = None
         """The revision of the file's schema before it was opened; `None` where there was none."""
+        self.key_path = self.path.with_name(f"{self.path.name}.key")
         # The name is that of version 0.1, whose processes look for locks there.
         self._owners = self.path.with_name(f"{self.path.name}.epochs")
         self._statements = sqlite_statements()
@@ -140,8 +141,7 @@ class SqliteStore:
         """Bring the file to the newest schema; the only process doing so. The key to use."""
         found = self.schema_found = inspect(self.path)
         if key is None:
-            key_path = self.path.with_name(f"{self.path.name}.key")
-            key = file_key(key_path, may_create=found is None)
+            key = file_key(self.key_path, may_create=found is None)
         with _mapped(self.path):
             connection = writing_connection(self.path, create=True)
             with contextlib.closing(connection):
