@@ -16,6 +16,7 @@ from agent_adapter.cli.options import (
     Reason,
     Reviewer,
     StoreUrl,
+    parse_json,
     parse_object,
     reviewer_key,
     reviewer_name,
@@ -23,7 +24,7 @@ from agent_adapter.cli.options import (
 )
 from agent_adapter.cli.output import console, plain, print_json, print_line, print_list, table, when
 from agent_adapter.cli.polling import Seconds, poll, print_json_line
-from agent_adapter.core.inert import short
+from agent_adapter.core.inert import short, text_of
 
 if TYPE_CHECKING:
     from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
@@ -47,6 +48,7 @@ class ApprovalFilter(StrEnum):
     TAKEN = "taken"
     EXPIRED = "expired"
     WITHDRAWN = "withdrawn"
+    ANSWERED = "answered"
     ALL = "all"
 
 
@@ -135,6 +137,32 @@ def deny(
 
     async def work(inbox: Inbox, by: str) -> tuple[ApprovalRecord, str]:
         return await inbox.deny(record_id, reviewer=by, reason=reason, key=signer), by
+
+    _print_decision(*_with_inbox(store, tenant, work, "approver", reviewer), as_json)
+
+
+@app.command(epilog='Example: agent-adapter approvals respond apr_0123 --text "ask Bo instead"')
+def respond(
+    record_id: Id,
+    text: Annotated[
+        str | None, typer.Option("--text", help="The result of the call, as text.")
+    ] = None,
+    value: Annotated[
+        str | None, typer.Option("--value", help="The result of the call, as one JSON value.")
+    ] = None,
+    reason: Reason = None,
+    reviewer: Reviewer = None,
+    tenant: Tenant = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer in place of a call: it is not run, and the answer is its result."""
+    if (text is None) == (value is None):
+        raise typer.BadParameter("give one of: --text, --value")
+    answer = text if value is None else parse_json(value, "--value")
+
+    async def work(inbox: Inbox, by: str) -> tuple[ApprovalRecord, str]:
+        return await inbox.respond(record_id, answer, reviewer=by, reason=reason), by
 
     _print_decision(*_with_inbox(store, tenant, work, "approver", reviewer), as_json)
 
@@ -288,6 +316,7 @@ def _fields(record: ApprovalRecord) -> list[tuple[str, Any]]:
         "votes": _votes(record),
         "reviewer": short(record.reviewer or ""),
         "reason": record.reason,
+        "answer": None if record.state != "answered" else text_of({"answer": record.answer}),
         "decided": when(record.decided_at) if record.decided_at else None,
         "use by": when(record.use_by) if record.use_by else None,
         "taken": when(record.taken_at) if record.taken_at else None,

@@ -105,14 +105,19 @@ def open_and(url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
     return asyncio.run(_run())
 
 
-def parse_object(text: str, option: str) -> dict[str, Any]:
-    """The JSON object in the value of an option."""
-    like = "write it like '{\"n\": 1}'"
+def parse_json(text: str, option: str, like: str = "write a text in quotes, '\"done\"'") -> Any:
+    """The JSON value of an option."""
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as exc:
         problem = f"{option} is not JSON ({exc.msg} at character {exc.pos})"
         raise CommandError(f"{problem}: {like}", code=USAGE) from None
+
+
+def parse_object(text: str, option: str) -> dict[str, Any]:
+    """The JSON object in the value of an option."""
+    like = "write it like '{\"n\": 1}'"
+    value = parse_json(text, option, like)
     if not isinstance(value, dict):
         problem = f"{option} is {type(value).__name__}, not a JSON object"
         raise CommandError(f"{problem}: {like}", code=USAGE)

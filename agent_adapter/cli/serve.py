@@ -85,6 +85,16 @@ def command(
     https: Annotated[
         bool, typer.Option("--https", help="Browsers use HTTPS; a proxy terminates it.")
     ] = False,
+    undo_window: Annotated[
+        float,
+        typer.Option(
+            "--undo-window",
+            metavar="SECONDS",
+            min=0,
+            max=60,
+            help="How long a decision made in a page can be undone; 0 releases it at once.",
+        ),
+    ] = 5.0,
     tenant: Annotated[
         str | None,
         typer.Option(
@@ -120,6 +130,7 @@ def command(
             trusted_proxy=proxy,
             reviewer_keys=reviewer_keys,
             https=True if https else None,
+            undo_window=undo_window,
         )
         await run_console(app, host, port, _say_where)
 

@@ -14,6 +14,7 @@ from agent_adapter.core.errors import AgentAdapterError, ToolArgsInvalid
 from agent_adapter.core.inert import short
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.exec import ledger
+from agent_adapter.exec.approval import inbox
 from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox, record_of
 from agent_adapter.exec.masking import has_mask
 from agent_adapter.network.hub import commands
@@ -22,6 +23,7 @@ from agent_adapter.store.approvals import Refusal, Seen
 from agent_adapter.store.base import Row, Transaction
 
 Verdict = Literal["approved", "denied"]
+"""What several records at once may be told."""
 
 STALE_TEXT = (
     "The channel has moved on since this page was shown: the text was not sent. Read what is new,"
@@ -63,29 +65,42 @@ async def decide(
     settings: Settings,
     person: Person,
     id: str,
-    verdict: Verdict,
+    verdict: inbox.Verdict,
     *,
     seen: Seen,
     reason: str | None = None,
     arguments: Mapping[str, Any] | None = None,
+    answer: Any = None,
+    undo_within: float = 0.0,
 ) -> ApprovalRecord:
     """Decide a record and return it; `Problem` 403, 404, 409 or 422 if the decision is refused."""
     person.check("approver")
-    inbox = Inbox(settings.store, tenant=settings.tenant)
     if arguments is not None:
         await _check_edits(settings, id, arguments)
     try:
-        record = await inbox.decide(
+        record = await Inbox(settings.store, tenant=settings.tenant).decide(
             id,
             verdict,
             reviewer=person.reviewer,
             reason=reason or None,
             arguments=arguments,
+            answer=answer,
             key=settings.key_of(person.name),
             seen=seen,
+            undo_within=undo_within,
         )
     except AgentAdapterError as exc:
         raise Problem(422, exc.kind, str(exc)) from exc
+    if isinstance(record, Refusal):
+        raise refused(record)
+    return record
+
+
+async def undo(settings: Settings, person: Person, id: str) -> ApprovalRecord:
+    """Take back this person's decision while it is held; `Problem` 403, 404 or 409 if refused."""
+    person.check("approver")
+    own = Inbox(settings.store, tenant=settings.tenant)
+    record = await own.undo_or_refuse(id, reviewer=person.reviewer)
     if isinstance(record, Refusal):
         raise refused(record)
     return record
@@ -122,9 +137,9 @@ async def decide_several(
     person.check("approver")
     if not 0 < len(records) <= MAX_BULK:
         raise Problem(422, "bulk", f"choose 1 to {MAX_BULK} requests")
-    inbox = Inbox(settings.store, tenant=settings.tenant)
+    own = Inbox(settings.store, tenant=settings.tenant)
     try:
-        found = [await inbox.get(id) for id, _ in records]
+        found = [await own.get(id) for id, _ in records]
     except AgentAdapterError as exc:
         raise Problem(404, "not-found", f"{exc}; nothing was changed") from exc
     if len({each.alike for each in found}) != 1:

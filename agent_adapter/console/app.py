@@ -32,6 +32,7 @@ from agent_adapter.console.settings import LOOPBACK, Settings, TrustedProxy
 from agent_adapter.core.errors import AgentAdapterError, NotFoundError, StoreError
 from agent_adapter.core.registry import ToolRegistry
 from agent_adapter.store.base import Store
+from agent_adapter.store.releasing import MAX_SECONDS
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -46,6 +47,7 @@ def create_app(
     reviewer_keys: str | os.PathLike[str] | None = None,
     https: bool | None = None,
     requests_per_minute: int = 600,
+    undo_window: float = 5.0,
 ) -> Starlette:
     """The console over `store`, for any ASGI server; every page needs a sign-in.
 
@@ -60,17 +62,15 @@ def create_app(
         reviewer_keys: a folder with the signing key `NAME.key` of each reviewer who signs here.
         https: whether browsers use HTTPS; `None` takes the scheme of each request.
         requests_per_minute: the limit of each session and token; a fifth of it for actions.
+        undo_window: seconds, at most 60, in which a decision made in a page can be undone; nothing
+            goes by it before. 0 releases it at once, as the API always does.
 
     Raises:
-        AgentAdapterError: `reviewer_keys` is not a folder, or `requests_per_minute` is below 1.
+        AgentAdapterError: `reviewer_keys` is not a folder, `requests_per_minute` is below 1, or
+            `undo_window` is not from 0 to 60.
     """
     keys = None if reviewer_keys is None else Path(reviewer_keys)
-    if keys is not None and not keys.is_dir():
-        raise AgentAdapterError(
-            f"reviewer_keys: {keys} is not a folder: create it, with a NAME.key for each reviewer"
-        )
-    if requests_per_minute < 1:
-        raise AgentAdapterError(f"requests_per_minute is {requests_per_minute}: give 1 or more")
+    _check(keys, requests_per_minute, undo_window)
     settings = Settings(
         store=store,
         registry=registry,
@@ -80,6 +80,7 @@ def create_app(
         keys=keys,
         https=https,
         per_minute=requests_per_minute,
+        undo_window=undo_window,
     )
     sections = (sign_in, approvals, runs, in_doubt, channels, tools, health, event_streams)
     app = Starlette(
@@ -95,6 +96,20 @@ def create_app(
     )
     app.state.console = Console(settings)
     return app
+
+
+def _check(keys: Path | None, requests_per_minute: int, undo_window: float) -> None:
+    """Raise `AgentAdapterError` for a setting with which no console can work."""
+    if keys is not None and not keys.is_dir():
+        raise AgentAdapterError(
+            f"reviewer_keys: {keys} is not a folder: create it, with a NAME.key for each reviewer"
+        )
+    if requests_per_minute < 1:
+        raise AgentAdapterError(f"requests_per_minute is {requests_per_minute}: give 1 or more")
+    if not 0 <= undo_window <= MAX_SECONDS:
+        raise AgentAdapterError(
+            f"undo_window is {undo_window}: give 0 to {MAX_SECONDS:.0f} seconds"
+        )
 
 
 async def _answer_error(request: Request, exc: Exception) -> Response:

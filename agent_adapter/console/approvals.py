@@ -26,7 +26,9 @@ PAGE_SIZE = 25
 # The list must not offer to approve what it does not show: longer arguments have their own page.
 _MAX_LISTED = 8_000
 
-ApprovalState = Literal["pending", "approved", "denied", "taken", "expired", "withdrawn"]
+ApprovalState = Literal[
+    "pending", "approved", "denied", "answered", "taken", "expired", "withdrawn"
+]
 
 
 class _ApprovalListQuery(Parameters):
@@ -134,6 +136,7 @@ async def _decide(console: Console, request: Request, person: Person, form: Form
         _verdict(form),
         seen=_seen(form),
         reason=form.get("reason"),
+        undo_within=console.settings.undo_window,
     )
     if not request.headers.get("hx-request"):
         return see_other("/approvals")
@@ -154,6 +157,7 @@ async def _edit(console: Console, request: Request, person: Person, form: Form) 
             seen=_seen(form),
             reason=form.get("reason"),
             arguments=None if _is_same(arguments, record.will_run) else arguments,
+            undo_within=console.settings.undo_window,
         )
     except Problem as problem:
         if problem.status != 422:

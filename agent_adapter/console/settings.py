@@ -64,6 +64,7 @@ class Settings:
     keys: Path | None
     https: bool | None
     per_minute: int
+    undo_window: float = 5.0
     tenant: str = ""
 
     def key_of(self, name: str) -> ReviewerKey | None:

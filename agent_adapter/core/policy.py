@@ -200,5 +200,6 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "json_text": _flag,
     "workflow": _flag,
     "source": _flag,
+    "irreversible": _flag,
     "sinks": checked_paths,
 }

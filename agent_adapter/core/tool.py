@@ -56,9 +56,10 @@ class ToolSpec:
     `collects` names the kind of a generator function, whose result is the list of its items.
     `native` is true for a tool of a framework's own, as a channel's round governs it: its failures
     are the framework's to show, and where repeating it is safe a call that failed is run again.
-    `source` says that nobody but its owner writes into its results. `sinks` maps arguments to kinds
-    of sinks where annotations cannot be marked (`{"payee.account": "account"}`); `marks` are those
-    of the annotations.
+    `source` says that nobody but its owner writes into its results; `irreversible` that nothing can
+    take back what it does, so that a person confirms an approval twice. `sinks` maps arguments to
+    kinds of sinks where annotations cannot be marked (`{"payee.account": "account"}`); `marks` are
+    those of the annotations.
     """
 
     name: str
@@ -81,6 +82,7 @@ class ToolSpec:
     json_text: bool = False
     workflow: bool = False
     source: bool = False
+    irreversible: bool = False
     sinks: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
     is_async: bool = field(default=False, repr=False)
     collects: Collects | None = field(default=None, repr=False)
@@ -313,6 +315,8 @@ class ToolSpec:
             bound: list[Any] = [self.name, self.json_schema(), self.version, self.effects, rule]
             if self.sinks:
                 bound.append(self.sinks)
+            if self.irreversible:
+                bound.append("irreversible")
             object.__setattr__(self, "_fingerprint", digest(bound))
         return self._fingerprint or ""
 

@@ -17,14 +17,15 @@ Effects = Literal["read", "idempotent", "write"]
 Trust = Literal["trusted", "untrusted"]
 """Whether a tool's result may contain instructions of third parties."""
 
-Verdict = Literal["approved", "denied", "pending"]
+Verdict = Literal["approved", "denied", "answered", "pending"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalDecision:
-    """A reviewer's decision on one call; made by `approve`, `deny` or `pending`.
+    """A reviewer's decision on one call; made by `approve`, `deny`, `respond` or `pending`.
 
-    `arguments` are the reviewer's edits; `None` is none. `record_id` and
+    `arguments` are the reviewer's edits; `None` is none. `answer` is a person's result in place of
+    a run, where the verdict is `answered`. `record_id` and
     `expires_at` (seconds since the epoch) belong to decisions kept in a store, as does `signature`,
     the reviewer's own where they gave one. `stamp` is set by
     this library's ports and ties the decision to the one call they were asked about. `lapsed` says
@@ -41,6 +42,7 @@ class ApprovalDecision:
     expires_at: float | None = None
     signature: str | None = field(default=None, repr=False)
     lapsed: Literal["expired", "withdrawn", "unanswered"] | None = None
+    answer: Any = None
     stamp: object | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -80,6 +82,25 @@ class ApprovalDecision:
         )
 
     @classmethod
+    def respond(
+        cls,
+        answer: Any,
+        *,
+        reviewer: str | None = None,
+        reason: str | None = None,
+        record_id: str | None = None,
+    ) -> ApprovalDecision:
+        """The call is not run: `answer`, a JSON value, is its result."""
+        return cls(
+            verdict="answered",
+            answer=answer,
+            reviewer=reviewer,
+            reason=reason,
+            decided_at=time.time(),
+            record_id=record_id,
+        )
+
+    @classmethod
     def unanswered(cls, reason: str) -> ApprovalDecision:
         """The call may not run, since nobody could be asked or has answered in time."""
         return cls(verdict="denied", reason=reason, decided_at=time.time(), lapsed="unanswered")
@@ -98,6 +119,11 @@ class ApprovalDecision:
     def denied(self) -> bool:
         """Whether the call was refused."""
         return self.verdict == "denied"
+
+    @property
+    def answered(self) -> bool:
+        """Whether a person gave the result in place of a run."""
+        return self.verdict == "answered"
 
     @property
     def is_pending(self) -> bool:
@@ -119,7 +145,7 @@ class ApprovalRequest:
     of the call's position; `run_is_known` is false if no rule can be kept for its run.
     `root_run_id` and `limits` apply to the call when it is resumed. `schema` is the tool's, by
     which edits are checked; `secrets` are the arguments that are secret whole. `policy_fingerprint`
-    is the tool's, to which rules of a policy are bound.
+    is the tool's, to which rules of a policy are bound; `irreversible` is what the tool says of it.
     """
 
     tool: str
@@ -156,6 +182,7 @@ class ApprovalRequest:
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = ()
     policy_fingerprint: str = ""
+    irreversible: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

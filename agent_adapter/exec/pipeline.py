@@ -55,6 +55,8 @@ async def run_call(call: Call) -> Any:
         await decide.approve(call, call.asked)
     elif ctx.approval is not None and call.decision is None:
         await decide.apply_decision(call)
+    if _is_answered(call):
+        return await _answered(call)
     if spec.cache is not None:
         checked = plan.marks or plan.sources or _guards(call)
         guard = partial(_guarded, call) if checked else None
@@ -81,6 +83,8 @@ async def _execute(call: Call) -> Any:
 async def _begin_and_run(call: Call) -> Any:
     if call.plan.begins or call.take is not None or call.limits is not None:
         found = await _begin(call)
+        if _is_answered(call):
+            return await _answered(call)
         return await _run_begun(call) if found is None else await replayed(call, found)
     return await _run_unbegun(call)
 
@@ -95,11 +99,15 @@ async def _begin(call: Call) -> Recorded | None:
     begun = await record.begin(call)
     if begun.state == "unfinished" and begun.row is not None:
         await decide.agree_to_go_on(call, begun.row)
+        if _is_answered(call):
+            return None
         begun = await record.begin(call)
     while begun.state in _WHY_AGAIN:
         call.earlier = (begun.row,) if begun.row is not None else begun.rows
         await replay.renew(call)
         await decide.agree_to_repeat(call, _WHY_AGAIN[begun.state])
+        if _is_answered(call):
+            return None
         begun = await record.begin(call)
     if begun.state == "started":
         call.call_key, call.n = begun.call_key, begun.n
@@ -110,6 +118,18 @@ async def _begin(call: Call) -> Recorded | None:
     if begun.row is not None:
         return await replay.settle(call, begun)
     raise replay.refused(call, begun)
+
+
+def _is_answered(call: Call) -> bool:
+    """Whether a person gave the call's result in place of a run."""
+    return call.decision is not None and call.decision.answered
+
+
+async def _answered(call: Call) -> Any:
+    """A person's answer, guarded as every result: nothing ran, and nothing is begun."""
+    value = await decide.answer_of(call)
+    guards = _guards(call)
+    return await hooks.after(call, guards, value) if guards else value
 
 
 async def _run_begun(call: Call) -> Any:

@@ -10,6 +10,7 @@ from agent_adapter.core.errors import (
     AgentAdapterError,
     ApprovalDenied,
     ApprovalExpired,
+    ApprovalPending,
     ApprovalWithdrawn,
     CallConflict,
     GuardrailBlocked,
@@ -194,6 +195,8 @@ def refused(call: Call, begun: Begun) -> AgentAdapterError:
         return RunLimitExceeded(f"{name}: {limit_text(call, begun.reason)}", limit=begun.reason)
     if begun.state == "refused":
         state = begun.refusal.state if begun.refusal is not None else ""
+        if state == "pending" and call.take is not None:
+            return ApprovalPending(call.take.record_id)
         return _UNUSABLE.get(state, ApprovalDenied)(f"{name}: {begun.reason}")
     if begun.state == "stopped":
         return ApprovalDenied(f"{name}: {begun.reason}")

@@ -1,15 +1,16 @@
 """Operations on approval records: filed, decided and taken, each in one step.
 
 pending ──approve──▶ approved ──take──▶ taken
-   │ └────deny─────▶ denied        └── use_by passed ──▶ expired
+   │ ├────deny─────▶ denied        └── use_by passed ──▶ expired
+   │ └───answer────▶ answered
    └── decide_by passed ──▶ expired
 
-`withdrawing` takes a pending or an approved one back: withdrawn.
+`withdrawing` takes a pending or an approved one back: withdrawn. `releasing` takes a decision back
+while it is held: pending again.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +18,14 @@ from typing import Any
 
 from agent_adapter.core.inert import one_line, short
 from agent_adapter.core.types import ApprovalRequest
-from agent_adapter.store import ledger, people, reopening, timekeeping, votes, waits
+from agent_adapter.store import ledger, people, releasing, reopening, timekeeping, votes, waits
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.questions import DECIDE_WITHIN, USE_WITHIN, Terms, new_record
 from agent_adapter.store.refusal import Refusal
 
 __all__ = [
+    "DECIDE_WITHIN",
+    "USE_WITHIN",
     "Refusal",
     "Seen",
     "Take",
@@ -36,30 +40,6 @@ __all__ = [
     "take",
     "take_elsewhere",
 ]
-
-
-DECIDE_WITHIN = 259_200.0
-"""Seconds to decide an open record: 72 hours, over a weekend."""
-
-USE_WITHIN = 86_400.0
-"""Seconds to use an approval that a parked call or `resume` takes: 24 hours."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """How a record is decided: seconds to decide and to use, votes it needs, caps on open ones.
-
-    `by_others` excludes the principal of the run from deciding; `signed` refuses a decision
-    without a signature.
-    """
-
-    decide_within: float = DECIDE_WITHIN
-    use_within: float = USE_WITHIN
-    votes: int = 1
-    by_others: bool = False
-    signed: bool = False
-    per_run: int = 20
-    per_principal: int = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +111,14 @@ def decide(
     bound: str | None = None,
     labels: Sequence[str] = (),
     signature: str | None = None,
+    answer: str | None = None,
+    undo_within: float = 0.0,
 ) -> Row | Refusal:
     """Record one reviewer's decision; returns the updated record.
+
+    `verdict` is `approved`, `denied`, or `answered` with the JSON text of the `answer`, which
+    becomes the result of the call in place of a run. For `undo_within` seconds the decision is
+    held: it can be undone, and nothing goes by it.
 
     A record that needs several votes counts different people (see `people.person_of`), none of
     them the requester or principal; a denial denies. A vote is on `bound`, the digest of what will
@@ -147,7 +133,7 @@ def decide(
     if problem is not None:
         return Refusal(reason=problem, state=row["state"])
     row = expire(tx, row)
-    refused = _cannot_decide(tx, row, reviewer, signature)
+    refused = _cannot_decide(tx, row, reviewer, signature, verdict)
     if refused is not None:
         return refused
     row = reopening.with_labels(tx, row, labels)
@@ -155,12 +141,14 @@ def decide(
     values: Row = {"reason": reason, "reviewer": reviewer, "signature": signature}
     if edited is not None:
         values["edited"] = edited
-    if verdict == "denied":
-        values |= {"state": "denied", "decided_at": tx.now}
+    if verdict != "approved":
+        values |= {"state": verdict, "decided_at": tx.now, "answer": answer}
     elif votes.count(tx, row, reviewer, reason, bound or row["digest"]) >= row["votes_needed"]:
         use_by = timekeeping.now(tx) + asked["use_within"]
         values |= {"state": "approved", "decided_at": tx.now, "use_by": use_by}
         values["reviewer"] = votes.reviewers(tx, row, bound or row["digest"])
+    if "state" in values:
+        values["released_at"] = timekeeping.now(tx) + undo_within if undo_within > 0 else None
     tx.update("approvals", {"id": id, "state": "pending"}, values)
     if "state" in values:
         waits.wake(tx, id)
@@ -184,6 +172,9 @@ def take(tx: Transaction, use: Take) -> Refusal | None:
             return Refusal(reason=f"approval {row['id']}: {why}", state="approved")
     if row["state"] != "approved":
         return Refusal(reason=_unusable(row), state=row["state"])
+    if row["released_at"] is not None and (left := releasing.seconds_held(tx, row)) > 0:
+        why = f"approval {row['id']} can still be undone, for {left:.0f} s"
+        return Refusal(reason=why, state="pending")
     bound = ("call_key", "principal", "fingerprint")
     differs = [name for name in bound if row[name] != getattr(use, name)]
     if use.signature is not None and row["signature"] != use.signature:
@@ -223,7 +214,7 @@ def take_elsewhere(tx: Transaction, use: Take) -> Refusal | None:
 
 
 def _cannot_decide(
-    tx: Transaction, row: Row, reviewer: str, signature: str | None
+    tx: Transaction, row: Row, reviewer: str, signature: str | None, verdict: str
 ) -> Refusal | None:
     id, state = row["id"], row["state"]
     if state != "pending":
@@ -235,6 +226,13 @@ def _cannot_decide(
     if asked.get("by_others") and people.person_of(tx, reviewer, people.key_of(signature)) in whose:
         return Refusal(
             reason=f"{short(reviewer)} asked for this call and cannot decide it", state=state
+        )
+    if verdict == "answered" and (asked.get("signed") or row["votes_needed"] > 1):
+        what = "a signature" if asked.get("signed") else f"{row['votes_needed']} votes"
+        return Refusal(
+            reason=f"approval {id} needs {what}, which an answer in place of the call cannot have:"
+            " deny it with a text for the model",
+            state=state,
         )
     if asked.get("signed") and signature is None:
         return Refusal(
@@ -259,7 +257,7 @@ def expire(tx: Transaction, row: Row) -> Row:
 
 def _same_call(tx: Transaction, request: ApprovalRequest) -> Row | None:
     same_key = {"call_key": request.call_key, "tenant": request.tenant}
-    standing = ["pending", "approved", "denied", "withdrawn"]
+    standing = ["pending", "approved", "denied", "answered", "withdrawn"]
     for row in tx.select("approvals", same_key | {"state in": standing}):
         same = row["principal"] == request.principal and row["fingerprint"] == request.fingerprint
         # An approval given before the call was known to repeat a write does not cover the repeat.
@@ -268,7 +266,7 @@ def _same_call(tx: Transaction, request: ApprovalRequest) -> Row | None:
             continue
         if expire(tx, row)["state"] in ("pending", "approved"):
             return reopening.with_labels(tx, row, request.taint)
-        if _sticks(row):
+        if row["state"] == "answered" or _sticks(row):
             return row
     return None
 
@@ -303,15 +301,16 @@ def _follows(tx: Transaction, request: ApprovalRequest) -> Row | None:
         unknown = same | {"run_known": 0}
         rows = [
             row
-            for state in ("pending", "approved")
-            for row in tx.select("approvals", unknown | {"state": state})
+            for state in ("pending", "approved", "answered")
+            for row in tx.select("approvals", unknown | {"state": state, "taken_at": None})
             if expire(tx, row)["state"] == state
         ]
         oldest = min(rows, key=lambda row: row["created_at"], default=None)
         return None if oldest is None else reopening.with_labels(tx, oldest, request.taint)
     if request.conversation is None:
         return None
-    unused = same | {"conversation": request.conversation, "state": "approved"}
+    unused = same | {"conversation": request.conversation, "taken_at": None}
+    unused["state in"] = ["approved", "answered"]
     for row in tx.select("approvals", unused, order_by="created_at"):
         if row["call_key"] == row["asked_key"] and _may_adopt(tx, row, request):
             tx.update("approvals", {"id": row["id"]}, {"call_key": request.call_key})
@@ -324,7 +323,7 @@ def _follows(tx: Transaction, request: ApprovalRequest) -> Row | None:
 
 def _may_adopt(tx: Transaction, row: Row, request: ApprovalRequest) -> bool:
     """Whether the record is usable still, was shown no less than this call, and its call waits."""
-    if expire(tx, row)["state"] != "approved":
+    if expire(tx, row)["state"] not in ("approved", "answered"):
         return False
     maker = tx.get("calls", row["asked_key"])
     if maker is not None and maker["ending"] not in ("suspended", "aborted"):
@@ -345,46 +344,3 @@ def _cannot_ask(tx: Transaction, request: ApprovalRequest, terms: Terms) -> Refu
         whose = request.principal or "callers without a principal"
         return Refusal(reason=f"{terms.per_principal} approvals of {short(whose)} wait")
     return None
-
-
-def new_record(tx: Transaction, request: ApprovalRequest, terms: Terms, new_id: str) -> Row:
-    """The row of a question that nobody has answered yet."""
-    seen: dict[str, Any] = {
-        "v": 1,
-        "description": request.description,
-        "reason": request.reason,
-        "effects": request.effects,
-        "call_id": request.call_id,
-        "attempt": request.attempt,
-        "n": request.n,
-        "tags": list(request.tags),
-        "taint": list(request.taint),
-        "earlier": list(request.earlier),
-        "accepted": list(request.accepted),
-        "doubts": list(request.doubts),
-        "edits_allowed": request.edits_allowed,
-        "use_within": terms.use_within,
-        "by_others": terms.by_others,
-        "signed": terms.signed,
-        "root_run_id": request.root_run_id,
-        "place": request.place,
-        "limits": None if request.limits is None else dataclasses.asdict(request.limits),
-        "decide_within": terms.decide_within,
-        "schema": request.schema,
-        "secrets": list(request.secrets),
-    }
-    fields = (
-        "tenant call_key run_id thread_id tool principal requester fingerprint binding digest"
-        " payload conversation asker root_run_id"
-    )
-    row: Row = {name: getattr(request, name) for name in fields.split()}
-    empty = dict.fromkeys(
-        ("edited", "reviewer", "reason", "decided_at", "use_by", "taken_at", "signature")
-    )
-    row |= empty | {"id": new_id, "state": "pending", "created_at": tx.now}
-    row |= {"decide_by": timekeeping.keep(tx).now + terms.decide_within}
-    row["votes_needed"] = terms.votes
-    row |= {"asked_key": request.call_key, "run_known": int(request.run_is_known)}
-    row["payload"] = request.payload.decode()
-    row["request"] = json.dumps(seen, separators=(",", ":"))
-    return row

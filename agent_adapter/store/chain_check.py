@@ -219,7 +219,7 @@ class ChainCheck:
 
     def _check_approval(self, row: Row) -> None:
         """Every decision that a record shows was written to the chain when it was made."""
-        said = {"approved": "approved", "taken": "approved", "denied": "denied"}.get(row["state"])
+        said = _DECISIONS.get(row["state"])
         if said is not None and self._decided.get(row["id"]) != said:
             self.problems.append(f"approval {row['id']} is {row['state']}, the chain is silent")
 
@@ -237,6 +237,15 @@ class ChainCheck:
         entries = self.tx.select("ledger", there, order_by="seq", descending=True, limit=1)
         _, here = self._witnessed.get(("calls", call_key), (None, 0.0))
         return bool(entries) and entries[0]["at"] >= here
+
+
+_DECISIONS = {
+    "approved": "approved",
+    "taken": "approved",
+    "denied": "denied",
+    "answered": "answered",
+}
+"""The verdict that the chain must have for a record in that state."""
 
 
 def beyond_chains(tx: Transaction, seen: Counter[str], chains: Iterable[str]) -> list[str]:

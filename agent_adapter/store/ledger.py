@@ -213,7 +213,8 @@ def erase(tx: Transaction, run_id: str) -> int:
     """Delete the arguments and results of a run; its chain stays valid. How many were erased."""
     erased = tx.update("payloads", {"run_id": run_id, "data !=": None}, {"data": None})
     tx.update("calls", {"run_id": run_id}, {"error_text": None})
-    tx.update("approvals", {"run_id": run_id}, {"payload": None, "edited": None, "request": "{}"})
+    texts: Row = {"payload": None, "edited": None, "answer": None, "request": "{}"}
+    tx.update("approvals", {"run_id": run_id}, texts)
     # A reviewer could no longer see what they would approve.
     still = {"run_id": run_id, "state in": ["pending", "approved"]}
     tx.update("approvals", still, {"state": "expired"})

@@ -15,6 +15,9 @@ _DECIDE_WITHIN = 3600.0
 """The seconds to decide for records that do not say them."""
 
 
+_OF_A_DECISION = ("reviewer", "reason", "decided_at", "use_by", "signature", "released_at")
+
+
 def with_labels(tx: Transaction, row: Row, labels: Iterable[str]) -> Row:
     """The open record with these labels; votes given without one of them are void."""
     kept = json.loads(row["request"])
@@ -46,7 +49,7 @@ def reopen(tx: Transaction, id: str, why: str) -> Row | None:
 
 def _reopened(tx: Transaction, row: Row, why: str, request: str, **more: None) -> Row:
     within = json.loads(request).get("decide_within", _DECIDE_WITHIN)
-    void = dict.fromkeys(("reviewer", "reason", "decided_at", "use_by", "signature"))
+    void = dict.fromkeys(_OF_A_DECISION)
     values: Row = {**void, **more, "state": "pending", "request": request}
     values["decide_by"] = timekeeping.now(tx) + within
     tx.delete("votes", {"approval_id": row["id"]})

@@ -48,11 +48,12 @@ APPROVALS = Table(
         "id tenant state call_key run_id thread_id tool principal requester fingerprint binding"
         " digest request payload edited reviewer reason created_at:real decide_by:real"
         " decided_at:real use_by:real taken_at:real votes_needed:int signature"
-        " conversation asker run_known:int asked_key root_run_id"
+        " conversation asker run_known:int asked_key root_run_id released_at:real answer"
     ),
     key=("id",),
     indexes=(
         ("state", "created_at"),
+        ("state", "decide_by"),
         ("call_key",),
         ("run_id", "tool", "digest", "state"),
         ("run_id", "state"),
@@ -64,8 +65,9 @@ APPROVALS = Table(
     ),
 )
 """One row per question put to a person. `state` is `pending`, `approved`, `denied`, `taken`,
-`expired` or `withdrawn`; `request` is the JSON that reviewers see, `payload` and `edited` the bound
-arguments. `root_run_id` is the run whose limits hold where a tool made the call.
+`expired`, `withdrawn` or `answered`; `request` is the JSON that reviewers see, `payload` and
+`edited` the bound arguments, `answer` a person's result in place of a run. Until `released_at` the
+decision can be undone. `root_run_id` is the run whose limits hold where a tool made the call.
 `asked_key` is the call that was asked about, `call_key` the one that may take the approval."""
 
 VOTES = Table(
@@ -185,6 +187,14 @@ MEMBERSHIPS = Table(
 )
 """The role of a person in a tenant."""
 
+SAVED_VIEWS = Table(
+    "saved_views",
+    columns_of("id tenant person name query created_at:real"),
+    key=("id",),
+    indexes=(("person", "tenant"),),
+)
+"""Searches of the inbox that a person has given a name; `query` is that of the page's address."""
+
 TABLES: tuple[Table, ...] = (
     CALLS,
     APPROVALS,
@@ -206,5 +216,6 @@ TABLES: tuple[Table, ...] = (
     PEOPLE,
     LOGINS,
     MEMBERSHIPS,
+    SAVED_VIEWS,
 )
 """Every table, in the order in which they are made."""

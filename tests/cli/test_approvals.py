@@ -166,3 +166,20 @@ def test_t13_ids_and_names_are_inert_in_lists_and_records(
         assert ran.code == 0 and held in ran.out
         assert not set("\x1b\r\u202e\u200b") & set(ran.out)
         assert "\nRun it?" not in ran.out and len(ran.out) < 10_000
+
+
+def test_respond_answers_in_place_of_the_call(run: Run, held: str) -> None:
+    """The text is the call's result, at once: nothing runs and nothing is held."""
+    record = run("approvals", "respond", held, "--text", "ask Bo instead", "--json").json
+    assert (record["state"], record["answer"]) == ("answered", "ask Bo instead")
+    assert record["released_at"] is None
+    assert run("tools", "resume", "shop.py", held).out.strip() == "ask Bo instead"
+    assert "ask Bo instead" in run("approvals", "show", held).out
+    assert run("verify").code == 0
+
+
+@pytest.mark.parametrize("options", [[], ["--text", "a", "--value", "1"], ["--value", "{"]])
+def test_respond_needs_one_answer(run: Run, held: str, options: list[str]) -> None:
+    """No answer, two answers and a value that is not JSON are usage errors; nothing is decided."""
+    assert run("approvals", "respond", held, *options).code == 2
+    assert run("approvals", "show", held, "--json").json["state"] == "pending"

@@ -47,6 +47,7 @@ class ShopConsole:
             return f"order {order}"
 
         self.executor = aa.Executor(self.registry, approval=aa.DeferredApproval(store), store=store)
+        settings = {"undo_window": 0} | settings
         self.app = create_app(store, registry=self.registry, **settings)
 
     async def ask(self, order: str = "A1", amount: int = 5, run: str = "run_1", **more: Any) -> str:

@@ -81,6 +81,17 @@ async def test_a_program_denies(shop: ShopConsole) -> None:
         await shop.executor.resume(id)
 
 
+async def test_a_program_answers_in_place_of_a_call(shop: ShopConsole) -> None:
+    """The answer is the result, at once, whatever the window of the pages."""
+    id = await shop.ask()
+    bot = await _program(shop)
+    answer = bot.post(f"/approvals/{id}/respond", bot.seen(id) | {"answer": {"paid": False}})
+    assert answer.status_code == 200 and answer.json()["released_at"] is None
+    assert undescribed("POST", "/approvals/{id}/respond", answer.json()) == []
+    assert await shop.executor.resume(id) == {"paid": False}
+    assert shop.ran == []
+
+
 async def test_a_program_withdraws(shop: ShopConsole) -> None:
     """An open record is taken back; a second time there is nothing open."""
     id, bot = await shop.ask(), await _program(shop)

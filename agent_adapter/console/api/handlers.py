@@ -52,6 +52,19 @@ async def deny(asked: ApiRequest, body: requests.Decision) -> ApprovalRecord:
     return await _decide(asked, "denied", body)
 
 
+async def respond(asked: ApiRequest, body: requests.AnswerInPlace) -> ApprovalRecord:
+    """Answer in place of a call: it is not run, and the answer is its result."""
+    return await actions.decide(
+        asked.console.settings,
+        asked.person,
+        asked.path("id"),
+        "answered",
+        seen=Seen(digest=body.digest, version=body.version),
+        reason=body.reason,
+        answer=body.answer,
+    )
+
+
 async def withdraw(asked: ApiRequest, body: requests.Withdrawal) -> ApprovalRecord:
     """Withdraw a request, or an approval that no call has used."""
     settings = asked.console.settings

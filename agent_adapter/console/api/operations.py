@@ -12,6 +12,7 @@ OPERATIONS: tuple[ApiOperation, ...] = (
     ApiOperation("GET", "/approvals/{id}", handlers.show_approval),
     ApiOperation("POST", "/approvals/{id}/approve", handlers.approve, role="approver"),
     ApiOperation("POST", "/approvals/{id}/deny", handlers.deny, role="approver"),
+    ApiOperation("POST", "/approvals/{id}/respond", handlers.respond, role="approver"),
     ApiOperation("POST", "/approvals/{id}/withdraw", handlers.withdraw, role="approver"),
     ApiOperation("GET", "/runs", handlers.list_runs),
     ApiOperation("GET", "/runs/{id}", handlers.show_run),

@@ -31,6 +31,15 @@ class Decision(StrictModel):
     ] = None
 
 
+class AnswerInPlace(StrictModel):
+    """A person's answer in place of a run; `digest` and `version` as in a decision."""
+
+    digest: _Id
+    version: _Id
+    answer: Annotated[JsonValue, Field(description="The result that the call gets.")]
+    reason: _Reason = None
+
+
 class Withdrawal(StrictModel):
     """Why a record is withdrawn."""
 

@@ -31,9 +31,9 @@ from agent_adapter.exec.call import UNREAD, Call
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.exec.masking import has_mask, unmasked
 from agent_adapter.exec.timing import person_asked
-from agent_adapter.store import approvals, denials, reopening
+from agent_adapter.store import approvals, denials, ledger, reopening
 from agent_adapter.store.approvals import Take
-from agent_adapter.store.base import Row
+from agent_adapter.store.base import Row, Transaction
 
 
 async def approve(call: Call, reason: str) -> None:
@@ -117,6 +117,9 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
     earlier = frozenset(row["call_key"] for row in call.earlier)
     if decision is call.decision and call.approval is not None and earlier <= call.accepted:
         return  # bound by the call's gate, or by the record it is resumed from
+    if decision.answered:
+        call.decision = decision
+        return
     refuse(call.spec.name, decision)
     if decision.arguments is not None and not edits_allowed:
         raise ApprovalDenied(f"{call.spec.name}: the reviewer's edits cannot be applied here")
@@ -231,6 +234,25 @@ async def approved_before(call: Call) -> bool:
     await accept(call, decision_of(used))
     call.take = None
     return True
+
+
+async def answer_of(call: Call) -> Any:
+    """A person's answer, which is the call's result in place of a run; noted in its chain, once."""
+    decision = call.decision
+    id = None if decision is None else decision.record_id
+    run_id, key = call.run_id, call.key()
+    facts = {"approval": id, "tool": call.spec.name, "digest": call.digest}
+    facts["reviewer"] = None if decision is None else decision.reviewer
+
+    def op(tx: Transaction) -> None:
+        if id is not None:
+            unused = {"id": id, "state": "answered", "taken_at": None}
+            if tx.update("approvals", unused, {"taken_at": tx.now}) == 0:
+                return
+        ledger.append(tx, run_id, "call-answered", key, facts)
+
+    await (call.records or call.runtime.store).write(op)
+    return None if decision is None else decision.answer
 
 
 async def agree_to_go_on(call: Call, row: Row) -> None:

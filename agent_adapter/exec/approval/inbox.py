@@ -4,87 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.core.inert import MAX_NAME, short
 from agent_adapter.core.logins import bare
 from agent_adapter.exec.approval.edits import checked_edit
-from agent_adapter.exec.approval.presented import (
-    Presented,
-    edited_of,
-    present_row,
-    present_rows,
-    question_of,
-)
+from agent_adapter.exec.approval.presented import present_row, question_of
+from agent_adapter.exec.approval.records import ApprovalRecord, record_of, records_of
 from agent_adapter.exec.approval.signing import ReviewerKey
-from agent_adapter.store import approvals, people, timekeeping, withdrawing
+from agent_adapter.store import approvals, people, releasing, timekeeping, withdrawing
 from agent_adapter.store.approvals import Refusal, Seen
 from agent_adapter.store.base import Row, Store, Transaction
 from agent_adapter.store.keys import conversation_key, run_key
 
+__all__ = ["ApprovalRecord", "Inbox", "Verdict", "record_of", "records_of"]
+
+Verdict = Literal["approved", "denied", "answered"]
+
 _LIMITS = {"pending": "decide_by", "approved": "use_by"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRecord:
-    """One question to a person as it stands; times are seconds since the epoch.
-
-    `arguments` is what was asked, whole, secrets masked; `edited` is what a reviewer put in its
-    place. `shown` is what will run, the edit included, as text in which invisible characters are
-    visible; `change` is the difference that the edit makes. `votes` are the reviewers who have
-    approved what is shown, `taint` what the run has read by now. `digest` and `version` identify
-    what a reviewer sees: a decision that carries them counts only while both are current. Records
-    of one `alike` run the same. `signed` is true if only a signed decision counts.
-    """
-
-    id: str
-    state: str
-    tool: str
-    description: str
-    arguments: dict[str, Any]
-    shown: str
-    edited: dict[str, Any] | None
-    why: str
-    run_id: str
-    thread_id: str | None
-    call_id: str
-    call_key: str
-    principal: str | None
-    taint: tuple[str, ...]
-    earlier: tuple[str, ...]
-    edits_allowed: bool
-    created_at: float
-    decide_by: float
-    decided_at: float | None
-    use_by: float | None
-    taken_at: float | None
-    reviewer: str | None
-    reason: str | None
-    votes_needed: int
-    digest: str = ""
-    version: str = ""
-    fingerprint: str = ""
-    requester: str | None = None
-    effects: str = "write"
-    attempt: int = 1
-    signed: bool = False
-    conversation: str | None = None
-    change: str | None = None
-    alike: str = ""
-    votes: tuple[str, ...] = ()
-    sources: tuple[tuple[str, str, float], ...] = ()
-
-    @property
-    def will_run(self) -> dict[str, Any]:
-        """The arguments that will run: those that were asked, or a reviewer's edit."""
-        return self.arguments if self.edited is None else self.edited
-
-    @property
-    def seen(self) -> Seen:
-        """What a reviewer who looks at this record has seen."""
-        return Seen(digest=self.digest, version=self.version)
 
 
 class Inbox:
@@ -173,6 +111,41 @@ class Inbox:
         )
         return _unless_refused(record)
 
+    async def respond(
+        self,
+        id: str,
+        answer: Any,
+        *,
+        reviewer: str,
+        reason: str | None = None,
+        seen: Seen | None = None,
+    ) -> ApprovalRecord:
+        """Give the call its result in place of a run: `answer`, a JSON value.
+
+        Refused for a request that needs several votes or a signature.
+        """
+        record = await self.decide(
+            id, "answered", reviewer=reviewer, reason=reason, answer=answer, seen=seen
+        )
+        return _unless_refused(record)
+
+    async def undo(self, id: str, *, reviewer: str) -> ApprovalRecord:
+        """Take back the reviewer's own decision while it is held: the request waits again."""
+        return _unless_refused(await self.undo_or_refuse(id, reviewer=reviewer))
+
+    async def undo_or_refuse(self, id: str, *, reviewer: str) -> ApprovalRecord | Refusal:
+        """The same, or why it is refused; then nothing has changed."""
+        tenant = self._tenant
+
+        def op(tx: Transaction) -> ApprovalRecord | Refusal:
+            row = approvals.get(tx, id, tenant)
+            if row is None:
+                return Refusal(reason=f"no approval {short(id)}")
+            undone = releasing.undo(tx, row, by=reviewer)
+            return undone if isinstance(undone, Refusal) else record_of(tx, undone)
+
+        return await self._store.write(op)
+
     async def withdraw(
         self, id: str, reason: str, *, reviewer: str | None = None
     ) -> ApprovalRecord:
@@ -220,17 +193,20 @@ class Inbox:
     async def decide(
         self,
         id: str,
-        verdict: Literal["approved", "denied"],
+        verdict: Verdict,
         *,
         reviewer: str,
         reason: str | None = None,
         arguments: Mapping[str, Any] | None = None,
+        answer: Any = None,
         key: ReviewerKey | None = None,
         seen: Seen | None = None,
+        undo_within: float = 0.0,
     ) -> ApprovalRecord | Refusal:
         """Record one reviewer's decision, or return why it is refused; then nothing has changed.
 
-        `key` signs it. With `seen` it counts only for the record as the reviewer saw it.
+        `key` signs it. With `seen` it counts only for the record as the reviewer saw it. It takes
+        effect after `undo_within` seconds, in which it can be undone.
         """
         tenant = self._tenant
         if len(reviewer) > MAX_NAME:
@@ -238,10 +214,9 @@ class Inbox:
         row = await self._store.read(lambda tx: approvals.get(tx, id, tenant))
         if row is None:
             return Refusal(reason=f"no approval {short(id)}")
-        edited = None
+        edited, given = None, _answer_of(id, answer) if verdict == "answered" else None
         if arguments is not None:
-            refused = _edits_refused(row)
-            if refused is not None:
+            if (refused := _edits_refused(row)) is not None:
                 return refused
             edited = _edit_of(row, arguments)
 
@@ -249,14 +224,13 @@ class Inbox:
             current = approvals.get(tx, id, tenant)
             if current is None:
                 return Refusal(reason=f"no approval {short(id)}")
-            refused = _is_stale(tx, current, seen)
-            if refused is not None:
+            if (refused := _is_stale(tx, current, seen)) is not None:
                 return refused
             # What is voted on and signed: the record as it stands, with this reviewer's edit.
             shown = present_row(tx, current if edited is None else current | {"edited": edited})
             signature, by = None, reviewer
             if key is not None:
-                by = people.reviewer_of(tx, reviewer, key.name, key.public)
+                by = people.reviewer_of(tx, by, key.name, key.public)
                 signature = key.sign(shown, verdict=verdict, reviewer=by)
             decided = approvals.decide(
                 tx,
@@ -269,6 +243,8 @@ class Inbox:
                 bound=shown.bound.digest,
                 labels=shown.situation.labels,
                 signature=signature,
+                answer=given,
+                undo_within=undo_within,
             )
             return decided if isinstance(decided, Refusal) else record_of(tx, decided)
 
@@ -305,6 +281,16 @@ def _edit_of(row: Row, arguments: Mapping[str, Any]) -> str:
     return json.dumps(checked_edit(question_of(row), arguments))
 
 
+def _answer_of(id: str, answer: Any) -> str:
+    """An answer as the record keeps it."""
+    try:
+        return json.dumps(answer, allow_nan=False)
+    except (TypeError, ValueError) as exc:
+        raise AgentAdapterError(
+            f"approval {id}: the answer is not JSON ({exc}); nothing was changed"
+        ) from exc
+
+
 def _is_stale(tx: Transaction, stored: Row, seen: Seen | None) -> Refusal | None:
     row = approvals.as_of(tx, stored)
     if seen is None or row["state"] != "pending":
@@ -322,44 +308,3 @@ def _is_stale(tx: Transaction, stored: Row, seen: Seen | None) -> Refusal | None
 def _shown(tx: Transaction, id: str, tenant: str) -> ApprovalRecord | None:
     row = approvals.get(tx, id, tenant)
     return None if row is None else record_of(tx, row)
-
-
-def record_of(tx: Transaction, stored: Row) -> ApprovalRecord:
-    """The record that a row of the table of approvals is, as it stands now."""
-    (record,) = records_of(tx, [stored])
-    return record
-
-
-def records_of(tx: Transaction, stored: Sequence[Row]) -> list[ApprovalRecord]:
-    """The records that these rows are, as they stand now."""
-    rows = [approvals.as_of(tx, row) for row in stored]
-    return [_record(*each) for each in zip(rows, present_rows(tx, rows), strict=True)]
-
-
-def _record(row: Row, shown: Presented) -> ApprovalRecord:
-    same = (
-        "id state call_key created_at decide_by decided_at use_by taken_at reviewer reason"
-        " votes_needed"
-    )
-    bound, situation = shown.bound, shown.situation
-    told = "description why run_id thread_id call_id requester effects attempt earlier"
-    return ApprovalRecord(
-        **{name: row[name] for name in same.split()},
-        **{name: getattr(situation, name) for name in told.split()},
-        tool=bound.tool,
-        principal=bound.principal,
-        conversation=bound.conversation,
-        fingerprint=bound.fingerprint,
-        arguments=dict(shown.asked),
-        shown=shown.shown,
-        edited=edited_of(row),
-        change=shown.change,
-        taint=situation.labels,
-        sources=situation.sources,
-        votes=tuple(name for name, _, counts in situation.votes if counts),
-        edits_allowed=situation.edits_allowed,
-        digest=bound.digest,
-        version=shown.digest,
-        alike=bound.alike,
-        signed=bool(json.loads(row["request"]).get("signed", False)),
-    )

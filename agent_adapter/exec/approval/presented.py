@@ -82,6 +82,7 @@ class Situation:
     votes_needed: int = 1
     asked_at: float | None = None
     decide_by: float | None = None
+    irreversible: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +125,8 @@ class Presented:
         if self.change is not None:
             said += ["edited by a reviewer:", self.change]
         said += [f"after: {one_line(each)}" for each in situation.earlier]
+        if situation.irreversible:
+            said.append("it cannot be undone")
         if situation.labels:
             said.append(f"tainted by: {', '.join(map(short, situation.labels))}")
         if bound.principal:
@@ -166,6 +169,7 @@ def present(
         "accepted": tuple(request.accepted),
         "doubts": tuple(request.doubts),
         "edits_allowed": request.edits_allowed,
+        "irreversible": request.irreversible,
     }
     return Presented(bound=bound, situation=Situation(**facts | known), asked=request.arguments)
 
@@ -228,6 +232,7 @@ def question_of(row: Row) -> ApprovalRequest:
         asker=row["asker"] or "",
         schema=kept.get("schema") or {},
         secrets=tuple(kept.get("secrets", ())),
+        irreversible=bool(kept.get("irreversible", False)),
     )
 
 

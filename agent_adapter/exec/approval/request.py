@@ -132,6 +132,7 @@ def request_of(
         schema=call.spec.arguments.schema,
         secrets=secrets,
         policy_fingerprint=call.plan.policy_fingerprint,
+        irreversible=call.spec.irreversible,
     )
 
 

@@ -20,7 +20,7 @@ from agent_adapter.core.tool import ToolSpec
 from agent_adapter.core.types import RunLimits
 from agent_adapter.exec import replay, stages, taint
 from agent_adapter.exec.approval import decide
-from agent_adapter.exec.approval.ports.deferred import decision_of, unsigned
+from agent_adapter.exec.approval.ports.deferred import decision_of, released, unsigned
 from agent_adapter.exec.approval.request import request_of
 from agent_adapter.exec.approval.signing import Signers
 from agent_adapter.exec.call import Call
@@ -48,7 +48,9 @@ async def resumed(
         # Written down here: a clock that is set back must not revive it.
         await records.write(_expired(record_id, tenant))
         raise ApprovalExpired(f"approval {row['id']} of {row['tool']} expired")
-    decide.refuse(row["tool"], decision_of(row))
+    row = await released(records, row)
+    if row["state"] != "answered":
+        decide.refuse(row["tool"], decision_of(row))
     if registry is None:
         raise AgentAdapterError("resume needs an Executor with the registry that has the tool")
     spec = registry.get(row["tool"])
@@ -58,6 +60,11 @@ async def resumed(
     call.call_key, call.n = row["call_key"], seen["n"]
     call.records = records if records is not runtime.store else None
     call.asked = seen["reason"]
+    if row["state"] == "answered":
+        await _refuse_unsigned(records, row, call)
+        await stages.prepare(call, call.given, guard=False, ask=False)
+        await decide.accept(call, decision_of(row))
+        return call, None
     if row["state"] == "taken":
         return call, await _ended(call, record_id)
     await stages.prepare(call, call.given, guard=False, ask=False)

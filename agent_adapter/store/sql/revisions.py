@@ -16,6 +16,7 @@ REVISIONS: tuple[str, ...] = (
     "0011",
     "0012",
     "0013",
+    "0014",
 )
 """Known revisions; a file with another one is newer than this library."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import time
 from collections.abc import Mapping
 from typing import TypeGuard
@@ -14,7 +15,7 @@ from agent_adapter.exec.approval.presented import edited_of, would_run
 from agent_adapter.exec.approval.request import stamped
 from agent_adapter.exec.approval.signing import Signers
 from agent_adapter.exec.ids import new_secret_id
-from agent_adapter.store import approvals
+from agent_adapter.store import approvals, releasing
 from agent_adapter.store.approvals import DECIDE_WITHIN, USE_WITHIN, Refusal, Terms
 from agent_adapter.store.base import Operation, Row, Store, Transaction
 
@@ -54,8 +55,8 @@ class DeferredApproval:
         row = await self.store.write(
             lambda tx: approvals.file(tx, request, terms, new_secret_id("apr"))
         )
-        if not isinstance(row, Refusal) and row["state"] == "pending" and self._wait > 0:
-            row = await self._decided(row)
+        if not isinstance(row, Refusal):
+            row = await self._in_force(row)
         if self.signers is not None and not isinstance(row, Refusal):
             problem = await unsigned(self.store, self.signers, row, request)
             if problem is not None:
@@ -65,8 +66,19 @@ class DeferredApproval:
             return ApprovalDecision.pending(row["id"], expires_at=row["use_by"])
         return stamped(decision_of(row), request)
 
-    async def _decided(self, row: Row) -> Row:
+    async def _in_force(self, row: Row) -> Row:
+        """The record once its decision counts, or as it is after the seconds to wait for one."""
         until = time.monotonic() + self._wait
+        while True:
+            if row["state"] == "pending" and self._wait > 0:
+                row = await self._decided(row, until)
+            if row["released_at"] is None:
+                return row
+            row = await released(self.store, row)
+            if row["state"] != "pending":
+                return row
+
+    async def _decided(self, row: Row, until: float) -> Row:
         pause = _FIRST_LOOK
         while row["state"] == "pending" and (left := until - time.monotonic()) > 0:
             await asyncio.sleep(min(pause, left))
@@ -76,11 +88,30 @@ class DeferredApproval:
         return row
 
 
+async def released(store: Store, row: Row) -> Row:
+    """The record once its decision can no longer be undone, or once it was."""
+    while row["released_at"] is not None:
+        row, left = await store.read(_held(row))
+        if left <= 0:
+            return row
+        await asyncio.sleep(min(left, _SLOWEST_LOOK))
+    return row
+
+
+def _held(row: Row) -> Operation[tuple[Row, float]]:
+    def op(tx: Transaction) -> tuple[Row, float]:
+        found = approvals.get(tx, row["id"], row["tenant"]) or row
+        return found, releasing.seconds_held(tx, found)
+
+    return op
+
+
 def _is_for_another(row: Row | Refusal, request: ApprovalRequest) -> TypeGuard[Row]:
     """Whether the approval was given to an equal call that only `resume` can find again."""
     if isinstance(row, Refusal):
         return False
-    return bool(row["state"] == "approved" and row["call_key"] != request.call_key)
+    decided = row["state"] in ("approved", "answered")
+    return bool(decided and row["call_key"] != request.call_key)
 
 
 def _signers(
@@ -101,6 +132,8 @@ async def unsigned(
     records: Store, signers: Signers, row: Row, request: ApprovalRequest
 ) -> str | None:
     """Why an approval is not signed, or was signed for something other than this call."""
+    if row["state"] == "answered":
+        return f"approval {row['id']} was answered in place of the call, and only signed ones count"
     if row["state"] not in ("approved", "taken"):
         return None
     runs = would_run(row, request)
@@ -114,6 +147,10 @@ def decision_of(row: Row | Refusal) -> ApprovalDecision:
     known = {"reviewer": row["reviewer"], "reason": row["reason"], "record_id": row["id"]}
     if row["state"] == "denied":
         return ApprovalDecision.deny(**known)
+    if row["state"] == "answered":
+        if row["answer"] is None:
+            return ApprovalDecision.deny(reason="the answer was erased", record_id=row["id"])
+        return ApprovalDecision.respond(json.loads(row["answer"]), **known)
     if row["state"] in ("approved", "taken"):
         edited = None if row["edited"] is None else edited_of(row)
         approved = ApprovalDecision.approve(arguments=edited, **known)
