@@ -185,6 +185,42 @@ def fork(
         out.print(table(("tool", "ending", "started", "call"), rows))
 
 
+@app.command(epilog="Example: agent-adapter channels reopen chn_0123")
+def reopen(
+    channel_id: Id,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, help="The seconds to wait for a running hub.")
+    ] = 30.0,
+    tenant: Tenant = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reopen an ended channel: it goes on with the turn at which it ended.
+
+    If a hub serves the store, that hub reopens it.
+    """
+
+    async def _work(opened: Store, actor: Actor) -> Mapping[str, Any]:
+        from agent_adapter.core.errors import NetworkError
+        from agent_adapter.network.hub.hub import Hub
+
+        await opened.read(lambda tx: _shown(tx, channel_id, actor))
+        try:
+            hub = await Hub.open(opened, ttl_sweep_interval=0, expectation_sweep_interval=0)
+        except NetworkError:
+            asked = {"channel_id": channel_id}
+            return await _ask_hub(opened, "reopen", asked, wait, actor.reviewer)
+        async with hub:
+            metadata = await hub.reopen(channel_id)
+            return {"state_of_channel": metadata.state.value}
+
+    made = with_actor(store, tenant, _work, role="admin")
+    if as_json:
+        print_json({"channel_id": channel_id, "state": made["state_of_channel"]})
+    else:
+        console().print(plain(f"{channel_id} is {made['state_of_channel']}"))
+
+
 @app.command(epilog="Example: agent-adapter channels replay chn_0123")
 def replay(
     channel_id: Id, tenant: Tenant = None, store: StoreUrl = None, as_json: AsJson = False

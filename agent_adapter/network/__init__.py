@@ -219,6 +219,9 @@ if TYPE_CHECKING:
         Rule as Rule,
         parse_duration as parse_duration,
     )
+    from agent_adapter.network.turns.causes import (
+        Retries as Retries,
+    )
     from agent_adapter.network.turns.turn import (
         Turn as Turn,
     )

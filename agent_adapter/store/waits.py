@@ -44,7 +44,9 @@ def wake_turn(tx: Transaction, turn_id: str) -> bool:
         return False
     turn = tx.get("turns", turn_id)
     if turn is not None:
-        _run_clocks(tx, turn)
+        parked = {"channel_id": turn["channel_id"], "turn": turn["n"], "name": "parked_within"}
+        tx.delete("expectations", parked)
+        run_clocks(tx, turn)
     return True
 
 
@@ -53,7 +55,8 @@ def forget(tx: Transaction, turn_id: str) -> None:
     tx.delete("turn_waits", {"turn_id": turn_id})
 
 
-def _run_clocks(tx: Transaction, turn: Row) -> None:
+def run_clocks(tx: Transaction, turn: Row) -> None:
+    """Let the deadlines of a turn run on where they stood."""
     where = {"channel_id": turn["channel_id"], "turn": turn["n"], "left !=": None}
     for row in tx.select("expectations", where):
         key = {name: row[name] for name in ("channel_id", "turn", "position")}

@@ -174,3 +174,24 @@ def test_fork_asks_the_hub_that_runs(run: Run) -> None:
         server.join(30)
     assert made.json["channel_id"].startswith("chn_")
     assert told["channels"] == 2
+
+
+async def _closed() -> str:
+    async with await Hub.open() as hub:
+        channel_id = await _talk(hub, answered=False)
+        await hub.close_channel(channel_id, "by mistake")
+        return channel_id
+
+
+def test_reopen(run: Run) -> None:
+    """A channel that was closed too early is open again."""
+    channel = asyncio.run(_closed())
+    assert f"{channel} is active" in run("channels", "reopen", channel).out
+    assert channel in run("channels", "list").out
+
+
+def test_reopen_what_has_come_to_its_end(run: Run, ended: str) -> None:
+    """The error says why, and what to do instead."""
+    ran = run("channels", "reopen", ended)
+    assert ran.code == 1
+    assert "it has come to its end" in ran.err

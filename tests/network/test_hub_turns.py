@@ -36,13 +36,13 @@ async def test_a_due_turn_is_run_and_its_answer_accepted() -> None:
         assert (await at.said(channel))[-1] == ("worker", "you said [user]: hello")
 
 
-async def test_a_failing_driver_is_tried_after_1_and_10_seconds_then_the_channel_closes() -> None:
-    """Three attempts, no more; the reason is `turn_failed`."""
+async def test_a_failing_driver_is_tried_after_1_10_and_60_seconds_and_no_more() -> None:
+    """Then the channel closes; the reason is `turn_failed`."""
     attempts: list[int] = []
 
     async def broken(turn: Any) -> str:
         attempts.append(turn.attempt)
-        raise OSError("the model is away")
+        raise ValueError("no answer")
 
     async with scene() as at:
         channel = await _pipeline(at, broken)
@@ -57,6 +57,10 @@ async def test_a_failing_driver_is_tried_after_1_and_10_seconds_then_the_channel
         assert attempts == [1, 2]
         await at.pass_by(0.2)
         assert attempts == [1, 2, 3]
+        await at.pass_by(59.9)
+        assert attempts == [1, 2, 3]
+        await at.pass_by(0.2)
+        assert attempts == [1, 2, 3, 4]
         assert await at.reason(channel) == "turn_failed"
 
 

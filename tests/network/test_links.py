@@ -181,6 +181,45 @@ async def test_failing_far_agent_closes_the_channel(
     assert closed.event_data["reason"] == "turn_failed"
 
 
+async def test_the_cause_of_a_far_failure_is_told(
+    hub: Hub, here: HubClient, there: HubClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Class and text cross the connection; the traceback is in the log of the other end."""
+
+    async def broken(text: str) -> str:
+        raise ValueError("cannot go on")
+
+    anna = await here.register_human(Passport(name="anna"))
+    bot = await there.register(broken, Passport(name="bot"), attach_plugin=False)
+    channel = await anna.open(type="consulting", target="bot")
+    await channel.send("hello")
+    while not (records := await _failures(hub)):
+        await asyncio.sleep(0.01)
+    assert (records[0]["exc_type"], records[0]["exc_message"]) == ("ValueError", "cannot go on")
+    assert any(record.exc_info for record in caplog.records)
+    await bot.disconnect()
+
+
+async def _failures(hub: Hub) -> list[dict[str, Any]]:
+    return [r for r in await hub.audit_log.read_all() if r["kind"] == "turn_failed"]
+
+
+async def test_an_opener_reopens_its_channel_over_a_connection(
+    here: HubClient, there: HubClient
+) -> None:
+    """Only the opener's connection may; the channel goes on."""
+    anna = await here.register_human(Passport(name="anna"))
+    bob = await there.register_human(Passport(name="bob"))
+    channel = await bob.open(type="conversation", target="anna")
+    await channel.close("too early")
+    assert not (await there.reopen(channel.channel_id)).is_terminal()
+    await anna.send(channel.channel_id, "still here")
+    other = await anna.open(type="conversation", target="bob")
+    await other.close("too early")
+    with pytest.raises(AccessDeniedError, match="only the opener"):
+        await there.reopen(other.channel_id)
+
+
 async def test_far_handler_takes_the_agent_s_place(here: HubClient, there: HubClient) -> None:
     """A handler at the other end answers instead of an agent."""
     bot = await there.register(echo, Passport(name="bot"), attach_plugin=False)

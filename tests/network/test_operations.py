@@ -171,6 +171,7 @@ async def test_a_connection_acts_for_its_own(session: SessionHub, op: str) -> No
 
 OF_CHANNELS_AND_TURNS = {
     "close_channel": {"channel_id": "chn_1"},
+    "reopen": {"channel_id": "chn_1"},
     "get_channel": {"channel_id": "chn_1"},
     "read_wal": {"channel_id": "chn_1"},
     "window": {"channel_id": "chn_1", "participant_id": "agt_1", "recent_n": 1},

@@ -1,8 +1,9 @@
 """Deadlines of a channel: each is a row, fires once, and is paused while its turn is parked.
 
 `turn_within` and `reply_within` apply to a turn, `acks_within` to an invitation, `max_silence` to
-the whole channel. A turn has at most one row: when its deadline fires, the next one is written. A
-sweep therefore reads one index, of deadlines that are due.
+the whole channel, `parked_within` to a turn that waits for a person's decision. A turn has at most
+one row of each kind: when its deadline fires, the next one is written. A sweep therefore reads one
+index, of deadlines that are due.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ ACKS = "acks_within"
 SILENCE = "max_silence"
 INVITE_TIMEOUT = "invite_timeout"
 
+PARKED = "parked_within"
+
 _OF_TURN = ("turn_within", "reply_within")
-_NAMES = (ACKS, SILENCE, *_OF_TURN)
+_NAMES = (ACKS, SILENCE, PARKED, *_OF_TURN)
 _ACTIONS = ("audit", "warn", "notify_channel", "auto_close", "hide", "remove")
 _SECONDS = 600.0
+_PARKED_SECONDS = 3600.0
 _AT_ONCE = 200
 
 
@@ -78,7 +82,21 @@ def deadlines_of(metadata: ChannelMetadata) -> tuple[Deadline, ...]:
         seconds = float(item.params.get("seconds", _SECONDS))
         params = json.dumps(item.params)
         found.append(Deadline(position, item.name, item.on_violation, seconds, params, ids))
+    if not any(item.name == PARKED for item in found):
+        params = json.dumps({"seconds": _PARKED_SECONDS})
+        # One place is left for the invitation's own limit.
+        found.append(Deadline(len(found) + 1, PARKED, "warn", _PARKED_SECONDS, params))
     return tuple(sorted(found, key=lambda item: item.seconds))
+
+
+def of_parked(
+    tx: Transaction, deadlines: Sequence[Deadline], channel_id: str, n: int, agent_id: str
+) -> None:
+    """Write the first deadline for the decision that the parked turn number `n` waits for."""
+    for item in deadlines:
+        if item.name == PARKED and item.concerns(agent_id):
+            _write(tx, item, channel_id, n, agent_id, tx.now + item.seconds)
+            return
 
 
 def of_turn(
@@ -94,10 +112,11 @@ def of_turn(
 def next_of(tx: Transaction, deadlines: Sequence[Deadline], fired: Row) -> None:
     """Write the deadline of the same turn that follows `fired`."""
     passed = False
+    names = (PARKED,) if fired["name"] == PARKED else _OF_TURN
     for item in deadlines:
         if item.position == fired["position"]:
             passed, before = True, item.seconds
-        elif passed and item.name in _OF_TURN and item.concerns(fired["agent_id"]):
+        elif passed and item.name in names and item.concerns(fired["agent_id"]):
             # Counted from the fired deadline and not from now: pauses that moved it count here too.
             due_at = fired["due_at"] + item.seconds - before
             _write(tx, item, fired["channel_id"], fired["turn"], fired["agent_id"], due_at)

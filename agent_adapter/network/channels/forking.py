@@ -12,6 +12,7 @@ from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.flow.envelope import (
     EV_CHANNEL_CLOSED,
     EV_CHANNEL_EXPIRED,
+    EV_CHANNEL_OPENED,
     EV_PACKET,
     EV_TEXT,
     Envelope,
@@ -124,6 +125,8 @@ def replay(tx: Transaction, context: HubContext, channel_id: str) -> ReplayRepor
             if envelope.envelope_id in ids:
                 differences.append(f"{envelope.envelope_id} is in the log twice")
             ids.add(envelope.envelope_id)
+            if envelope.event_type == EV_CHANNEL_OPENED:
+                reason = None  # it was reopened
             if reason is not None:
                 differences.append(f"entry {place} comes after the channel's end")
             state, seq, spoken = adapter.fold(envelope, state), place, spoken + is_turn(envelope)

@@ -175,12 +175,19 @@ def fire(
         told = {"expectation": deadline["name"], "violators": violators, "detail": detail}
         channel.say(EV_EXPECTATION_VIOLATED, told)
     elif deadline["handler"] == "auto_close":
-        channel.end(f"expectation_violated:{deadline['name']}")
+        channel.end(f"expectation_violated:{deadline['name']}", facts=_last_failure(channel))
     elif deadline["handler"] == "invite_timeout":
         channel.end("invite_timeout")
     if deadline["turn"] and not channel.metadata.is_terminal():
         expectations.next_of(tx, channel.before.deadlines, deadline)
     return channel.finish(), record
+
+
+def _last_failure(channel: ChannelTransaction) -> dict[str, Any]:
+    """Why the attempts of the channel's turn have failed, if they have."""
+    turn = channel.tx.get("turns", channel.row["turn_id"] or "")
+    failed = turn is not None and turn["fails"] and turn["reason"]
+    return {"cause": turn["reason"], "turn_id": turn["turn_id"]} if turn and failed else {}
 
 
 def metadata_of(opening: Opening, now: float) -> ChannelMetadata:

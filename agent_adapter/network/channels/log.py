@@ -28,7 +28,7 @@ from agent_adapter.network.channels.metadata import TERMINAL_STATES, ChannelStat
 from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row
 from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
 from agent_adapter.network.hub import audit
-from agent_adapter.network.turns import turn_queue
+from agent_adapter.network.turns import causes, turn_queue
 from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store import taint
 from agent_adapter.store.base import Row, Transaction
@@ -131,21 +131,26 @@ def fail_turn(
 ) -> Row | Change:
     """Count a failed attempt; returns the turn's row for a retry, else the closed channel."""
     turn = turn_queue.held(tx, ref)
-    kind = type(error).__name__
+    waits = () if isinstance(error, ProtocolError) else context.retries.waits(error)
+    again = turn_queue.retry(tx, turn, causes.cause_of(error), waits)
     facts = {"turn_id": ref.turn_id, "attempt": ref.attempt, "envelope_id": turn["trigger"] or ""}
-    facts |= {"exc_type": kind, "exc_message": str(error)[:2000]}
+    facts |= {"exc_type": causes.class_of(error), "exc_message": causes.text_of(error)}
     ids = {"agent_id": turn["agent_id"], "channel_id": ref.channel_id}
-    audit.write(tx, audit.TURN_FAILED, ids | facts)
+    audit.write(tx, audit.TURN_FAILED, ids | facts | {"tried_again": again is not None})
     turn_queue.drop_loose(tx, ref)
-    if not isinstance(error, ProtocolError):
-        again = turn_queue.retry(tx, turn, kind)
-        if again is not None:
-            return again
-    else:
-        turn_queue.give_up(tx, turn, kind)
+    if again is not None:
+        if causes.is_outage(error):
+            # A provider that is away is not the participant's silence.
+            expectations.pause(tx, ref.channel_id, turn["n"])
+        return again
     channel = ChannelTransaction(tx, context, channel_row(tx, ref.channel_id), cached)
     if not channel.is_over:
-        channel.end("turn_failed")
+        failed = {
+            "turn_id": ref.turn_id,
+            "agent_id": turn["agent_id"],
+            "attempts": turn["fails"] + 1,
+        }
+        channel.end("turn_failed", facts={"cause": causes.cause_of(error), **failed})
     return channel.finish()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent_adapter.core.errors import ProtocolError
@@ -23,6 +23,7 @@ from agent_adapter.network.channels.snapshot import (
 )
 from agent_adapter.network.hub import audit
 from agent_adapter.network.turns import turn_queue
+from agent_adapter.network.turns.causes import Retries
 from agent_adapter.store import withdrawing
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.keys import conversation_key
@@ -34,11 +35,15 @@ ENVELOPE_LIMIT = 512 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HubContext:
-    """What an operation needs from its hub: the channel types, who is a person, who privileged."""
+    """What an operation needs from its hub.
+
+    The channel types, who is a person, who privileged, and when failed attempts are repeated.
+    """
 
     adapters: AdapterRegistry
     is_person: Callable[[str], bool]
     is_privileged: Callable[[str], bool]
+    retries: Retries = field(default_factory=Retries)
 
 
 class Change:
@@ -196,14 +201,16 @@ class ChannelTransaction:
         state: ChannelState = ChannelState.CLOSED,
         *,
         by: str | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         """End the channel: append the event, drop its turns and its deadlines.
 
-        `by` is the participant who asked for it.
+        `by` is the participant who asked for it, `facts` what else is said with the reason.
         """
         tx, channel_id = self.tx, self.row["channel_id"]
         event = EV_CHANNEL_EXPIRED if state is ChannelState.EXPIRED else EV_CHANNEL_CLOSED
-        self.say(event, {"reason": reason, "channel_id": channel_id}, by=by)
+        more = dict(facts or {})
+        self.say(event, {"reason": reason, "channel_id": channel_id} | more, by=by)
         self.move(state, closed_at=iso(tx.now), close_reason=reason)
         self._values |= {"closed_at": tx.now, "close_reason": reason, "expected": None}
         turn_queue.drop_open(tx, channel_id, reason)
@@ -213,7 +220,31 @@ class ChannelTransaction:
         self._due.clear()
         kind = audit.EXPIRED if state is ChannelState.EXPIRED else audit.CLOSED
         asked_by = {} if by is None else {"agent_id": by}
-        audit.write(tx, kind, {"channel_id": channel_id, "reason": reason} | asked_by)
+        audit.write(tx, kind, {"channel_id": channel_id, "reason": reason} | more | asked_by)
+
+    def reopen(self, expires_at: float | None) -> None:
+        """Let an ended channel go on; it expires at `expires_at`."""
+        ends = None if expires_at is None else iso(expires_at)
+        self.move(ChannelState.ACTIVE, closed_at=None, close_reason="", expires_at=ends)
+        self._values |= {"closed_at": None, "close_reason": None, "expires_at": expires_at}
+
+    def go_on(self) -> None:
+        """Continue a reopened channel with the turn at which it ended, else with the next one."""
+        turn_id = self.row["turn_id"]
+        turn = self.tx.get("turns", turn_id) if turn_id is not None else None
+        if turn is None or turn["state"] not in ("failed", "dropped"):
+            self.give_turn(self.before.adapter.expected_next(self.metadata, self.state))
+            return
+        # The same turn, and with it the same run: its calls that ended are not made again.
+        first = turn["attempt"] == 0 and turn["n"] == 1
+        waits = first or bool(self.row["paused"]) or self.context.is_person(turn["agent_id"])
+        again = turn_queue.reopen(self.tx, turn, None if waits else self.tx.now)
+        self._values["expected"] = turn["agent_id"]
+        if not waits:
+            self._due.append(again)
+        if not self.row["paused"]:
+            deadlines, channel_id = self.before.deadlines, turn["channel_id"]
+            expectations.of_turn(self.tx, deadlines, channel_id, turn["n"], turn["agent_id"])
 
     @property
     def is_over(self) -> bool:

@@ -188,6 +188,10 @@ class HubConnection:
         hub = await self.hub_like()
         return await hub.close_channel(channel_id, reason, sender_id=sender_id)
 
+    async def reopen(self, channel_id: str, *, sender_id: str | None = None) -> ChannelMetadata:
+        """Let an ended channel go on in its opener's name; see `Hub.reopen`."""
+        return await (await self.hub_like()).reopen(channel_id, sender_id=sender_id)
+
     async def post_envelope(self, envelope: Envelope) -> str:
         """Send an envelope of a participant registered here; the id of the accepted one."""
         return await (await self.hub_like()).post_envelope(envelope)

@@ -59,6 +59,7 @@ EVENT_KINDS: tuple[str, ...] = (
     "task_mirror_failed",
     INBOX_PRESSURE,
     "approval_waiting",
+    "call_in_doubt",
 )
 """The kinds of a hub's own events; a record that a program appends to the audit log adds its own
 kind."""

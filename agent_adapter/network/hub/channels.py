@@ -19,7 +19,7 @@ from agent_adapter.exec.taint import labels_around
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
-from agent_adapter.network.channels import forking, lifecycle, log
+from agent_adapter.network.channels import forking, lifecycle, log, reopening
 from agent_adapter.network.channels.forking import ReplayReport
 from agent_adapter.network.channels.lifecycle import Opening
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
@@ -198,6 +198,25 @@ class Channels:
             channel_id,
             lambda tx, cached: lifecycle.close(
                 tx, self._context, channel_id, why, cached, by=sender_id
+            ),
+        )
+
+    async def reopen(self, channel_id: str, *, sender_id: str | None = None) -> ChannelMetadata:
+        """Let a channel go on that has ended while somebody was expected to speak.
+
+        It goes on with the turn at which it ended: calls that ended in it are not made again. The
+        log has `sender_id`, the opener, as the one who asked; without it the hub did. An open
+        channel is left unchanged.
+
+        Raises:
+            ProtocolError: its graph or type has ended it, or it never became active.
+            AccessDeniedError: `sender_id` is not its opener.
+            NotFoundError: the channel is unknown.
+        """
+        return await self._changed(
+            channel_id,
+            lambda tx, cached: reopening.reopen(
+                tx, self._context, channel_id, cached, by=sender_id
             ),
         )
 

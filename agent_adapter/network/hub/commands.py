@@ -9,6 +9,7 @@
 | `close` | `channel_id`, `reason` |
 | `fork` | `channel_id`, `at` (an envelope's id) |
 | `resume` | `channel_id` of a paused fork |
+| `reopen` | `channel_id` of a channel that has ended |
 | `ack` | `channel_id`, `sender`, `agree` (true or false) |
 """
 
@@ -156,6 +157,15 @@ class ResumeCommand(HubCommand):
         return {"state_of_channel": metadata.state.value}
 
 
+class ReopenCommand(HubCommand):
+    """Let a channel go on that has ended while somebody was expected to speak."""
+
+    async def run(self, channels: Channels, identities: Identities, id: str) -> dict[str, Any]:
+        """Reopen it; an open channel is left unchanged."""
+        metadata = await channels.reopen(self.channel_id)
+        return {"state_of_channel": metadata.state.value}
+
+
 class AckCommand(HubCommand):
     """Answer an invitation."""
 
@@ -175,6 +185,7 @@ KINDS: dict[str, type[HubCommand]] = {
     "close": CloseCommand,
     "fork": ForkCommand,
     "resume": ResumeCommand,
+    "reopen": ReopenCommand,
     "ack": AckCommand,
 }
 """The commands by their kind."""

@@ -36,6 +36,7 @@ from agent_adapter.network.hub.stores import IsoClock, hub_store, seconds_of
 from agent_adapter.network.hub.tasks import Tasks
 from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.turns import turn_queue
+from agent_adapter.network.turns.causes import Retries
 from agent_adapter.store.base import Transaction
 from agent_adapter.store.positions import newest
 
@@ -71,6 +72,7 @@ class Hub(HubProbes):
         driver_for: Callable[[Any], Any] | None = None,
         arbiter: Arbiter | None = None,
         auth: AuthRegistry | None = None,
+        retries: Retries | None = None,
     ) -> None:
         clock = seconds_of(clock)
         self.store, self._owns_store = hub_store(store, clock)
@@ -90,7 +92,7 @@ class Hub(HubProbes):
         admission = Admission(arbiter)
         self._identities = identities = Identities(service, admission, auth)
         self._hub_context = hub_context = HubContext(
-            self.adapters, identities.is_person, identities.is_privileged
+            self.adapters, identities.is_person, identities.is_privileged, retries or Retries()
         )
         self._turns = turns = Turns(service, hub_context, identities, context)
         self._channels = channels = Channels(
@@ -142,6 +144,7 @@ class Hub(HubProbes):
         self.create_channel = channels.create_channel
         self.post_envelope = channels.post_envelope
         self.close_channel = channels.close_channel
+        self.reopen = channels.reopen
         self.get_channel = channels.get_channel
         self.list_channels = channels.list_channels
         self.read_wal = channels.read_wal
@@ -202,6 +205,7 @@ class Hub(HubProbes):
         driver_for: Callable[[Any], Any] | None = None,
         arbiter: Arbiter | None = None,
         auth: AuthRegistry | None = None,
+        retries: Retries | None = None,
         register_default_adapters: bool = True,
     ) -> Self:
         """Open the hub of `store`, with everything that the store already holds.
@@ -211,6 +215,7 @@ class Hub(HubProbes):
         the store's. The sweepers run every so many seconds and look for expired channels and passed
         deadlines; 0 turns one off. `executor` runs tool calls; without it, one over the hub's store
         that asks `approval`. `arbiter` decides what is admitted, `auth` checks who registers.
+        `retries` says when a failed round is repeated.
         Without `register_default_adapters` the hub knows only types of `register_adapter`.
 
         Raises:
@@ -230,6 +235,7 @@ class Hub(HubProbes):
                 driver_for=driver_for,
                 arbiter=arbiter,
                 auth=auth,
+                retries=retries,
             )
             if not register_default_adapters:
                 hub.adapters.clear()

@@ -77,7 +77,11 @@ class Scheduler:
         """Close the channels whose lifetime has ended."""
         for channel_id in await self._service.read(lifecycle.expire_due):
             with contextlib.suppress(ChannelAltered):
-                await self._service.change(channel_id, _expiry(self._hub_context, channel_id))
+                change = await self._service.change(
+                    channel_id, _expiry(self._hub_context, channel_id)
+                )
+                if not change.repeated:
+                    _log.warning("channel %s has expired: its lifetime has ended", channel_id)
 
     async def run_expectations(self) -> None:
         """Act on every passed deadline: warn, close the channel, or record it."""
@@ -85,8 +89,20 @@ class Scheduler:
             await self._service.write(turn_queue.wake_expired)
             await self._turns.run_due()
         for row in await self._service.read(expectations.due):
+            fired: list[Mapping[str, Any]] = []
             with contextlib.suppress(ChannelAltered):
-                await self._service.change(row["channel_id"], _firing(self._hub_context, row))
+                await self._service.change(
+                    row["channel_id"], _firing(self._hub_context, row, fired)
+                )
+            for record in fired:
+                _log.warning(
+                    "expectation %s of %s was not met by %s: %s after %g s",
+                    record["expectation"],
+                    record["channel_id"],
+                    ", ".join(map(self._identities.name_for, record["violators"])) or "nobody",
+                    record["on_violation"],
+                    record["detail"]["elapsed_seconds"],
+                )
 
     async def poll(self) -> None:
         """Renew the lease; look for decisions and commands that other processes wrote."""
@@ -138,8 +154,15 @@ def _expiry(
     return lambda tx, cached: lifecycle.expire(tx, context, channel_id, cached)
 
 
-def _firing(context: HubContext, row: Row) -> Callable[[Transaction, ChannelSnapshot | None], Any]:
-    return lambda tx, cached: lifecycle.fire(tx, context, row, cached)[0]
+def _firing(
+    context: HubContext, row: Row, fired: list[Mapping[str, Any]]
+) -> Callable[[Transaction, ChannelSnapshot | None], Any]:
+    def op(tx: Transaction, cached: ChannelSnapshot | None) -> Any:
+        change, record = lifecycle.fire(tx, context, row, cached)
+        fired[:] = [] if record is None else [record]  # an operation may be run again
+        return change
+
+    return op
 
 
 def _settling(id: str, state: str, result: Mapping[str, Any]) -> Callable[[Transaction], None]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from agent_adapter.core.errors import ProtocolError, StoreError
-from agent_adapter.network.channels import log
+from agent_adapter.network.channels import log, parking
 from agent_adapter.network.channels.integrity import ChannelAltered
 from agent_adapter.network.channels.metadata import ChannelState
 from agent_adapter.network.channels.snapshot import (
@@ -21,7 +22,7 @@ from agent_adapter.network.channels.transaction import Change, HubContext
 from agent_adapter.network.events.recent_errors import attempt_key
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.identities import Identities
-from agent_adapter.network.turns import turn_queue
+from agent_adapter.network.turns import causes, turn_queue
 from agent_adapter.network.turns.dispatcher import Dispatcher
 from agent_adapter.network.turns.turn_types import (
     PendingTurn,
@@ -32,6 +33,8 @@ from agent_adapter.network.turns.turn_types import (
 )
 from agent_adapter.store import waits
 from agent_adapter.store.base import Row, Transaction
+
+_log = logging.getLogger("agent_adapter.network")
 
 
 class Turns:
@@ -155,10 +158,17 @@ class Turns:
 
     async def park_turn(self, ref: TurnRef, waits_for: Sequence[str]) -> None:
         """Park a turn until one of these approvals or calls is decided; its deadlines pause."""
-        row = await self._service.write_leased(lambda tx: turn_queue.park(tx, ref, waits_for))
+        cached = self._service.snapshots.get(ref.channel_id)
+        row, cause = await self._service.write_leased(
+            lambda tx: parking.park(tx, self._context, ref, waits_for, cached)
+        )
         self.dispatcher.told(ref)
-        if row["state"] == "due":
+        if cause is None:
             self.dispatcher.offer(row)
+        else:
+            name = self._identities.name_for(row["agent_id"])
+            said = (ref.turn_id, name, ref.channel_id, cause)
+            _log.warning("turn %s of %s in %s waits for a person: %s", *said)
 
     async def fail_turn(self, ref: TurnRef, error: BaseException) -> None:
         """Count a failed attempt: the turn is retried, or the channel closes with `turn_failed`."""
@@ -169,7 +179,19 @@ class Turns:
         )
         self.dispatcher.told(ref)
         if isinstance(result, dict):
-            self.dispatcher.offer(result, turn_queue.RETRY_AFTER[result["fails"] - 1])
+            fails = result["fails"]
+            pause = self._context.retries.waits(error)[fails - 1]
+            self._tell_of(ref, error, f"it is tried again in {pause:g} s", whole=fails == 1)
+            self.dispatcher.offer(result, pause)
+        else:
+            self._tell_of(ref, error, "its channel is closed (turn_failed)", whole=True)
+
+    def _tell_of(self, ref: TurnRef, error: BaseException, follows: str, *, whole: bool) -> None:
+        """Log a failed attempt; if `whole`, also at ERROR with the traceback."""
+        said = (ref.attempt, ref.turn_id, ref.channel_id, causes.cause_of(error), follows)
+        _log.warning("attempt %d of turn %s in %s failed: %s; %s", *said)
+        if whole:
+            _log.error("the failure of turn %s: %s", ref.turn_id, said[3], exc_info=error)
 
     async def release_turn(self, ref: TurnRef) -> None:
         """Give a turn back without counting the attempt; it is due at once."""

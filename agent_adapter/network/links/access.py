@@ -26,6 +26,10 @@ class Asker(Protocol):
         """`NotFoundError` for a channel that none of its participants is in."""
         ...
 
+    async def check_opener(self, channel_id: str) -> None:
+        """`NotFoundError` for a channel that none of its participants has opened."""
+        ...
+
     async def check_own_parked(self, turn_id: str) -> None:
         """`NotFoundError` for a turn of another connection."""
         ...
@@ -64,6 +68,15 @@ def member(field: str) -> Access:
         await asker.check_member(arguments[field])
 
     return Access(f"the connection has a participant in `{field}`", check)
+
+
+def opener(field: str) -> Access:
+    """`field` is a channel that a participant of the connection has opened."""
+
+    async def check(asker: Asker, arguments: dict[str, Any]) -> None:
+        await asker.check_opener(arguments[field])
+
+    return Access(f"a participant of the connection has opened `{field}`", check)
 
 
 def own_parked(field: str) -> Access:

@@ -24,6 +24,7 @@ from agent_adapter.network.links.access import (
     OWN_TURN,
     hub_process,
     member,
+    opener,
     own,
     own_parked,
 )
@@ -164,6 +165,11 @@ class HubLike(Protocol):
         self, channel_id: Id, reason: Text = "", *, sender_id: Id | None = None
     ) -> ChannelMetadata:
         """Close a channel in a participant's name; one that has ended stays as it is."""
+        ...
+
+    @operation(opener("channel_id"), own("sender_id"))
+    async def reopen(self, channel_id: Id, *, sender_id: Id | None = None) -> ChannelMetadata:
+        """Let a channel go on that has ended while somebody was expected to speak."""
         ...
 
     @operation(member("channel_id"), repeatable=True)
@@ -315,8 +321,18 @@ class LinkOperations(Protocol):
         ...
 
     @operation(OWN_TURN)
-    async def fail_turn(self, turn: TurnRef, error: Id, message: Text) -> None:
-        """Count a failed attempt; `error` is the kind of the error."""
+    async def fail_turn(
+        self,
+        turn: TurnRef,
+        error: Id,
+        message: Text,
+        error_class: Id | None = None,
+        outage: bool = False,
+    ) -> None:
+        """Count a failed attempt; `error` is the kind of the error, `error_class` its class.
+
+        `outage` says that a provider is away, so that the attempt is repeated for longer.
+        """
         ...
 
     @operation(ANYBODY)

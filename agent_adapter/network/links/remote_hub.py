@@ -20,6 +20,7 @@ from agent_adapter.network.links.operation import HubOperation, operations_of, t
 from agent_adapter.network.links.operations import OPERATIONS, HubLike
 from agent_adapter.network.links.wire import error_to_wire
 from agent_adapter.network.rules import Rule
+from agent_adapter.network.turns import causes
 from agent_adapter.network.turns.turn_types import Receiver, TurnRef
 
 _log = logging.getLogger("agent_adapter.network")
@@ -164,11 +165,11 @@ class RemoteHub(HubLike):
 
     async def fail_turn(self, turn: TurnRef, /, error: BaseException) -> None:
         """Count a failed attempt."""
-        kind, message = error_to_wire(error)
-        if not isinstance(error, NetworkError):
-            message = f"{type(error).__name__}: {error}"
-        params = {"turn": to_wire(turn), "error": kind, "message": message[:2000]}
-        await self.request("fail_turn", params)
+        # The traceback is known here alone.
+        _log.error("turn %s failed: %s", turn.turn_id, causes.cause_of(error), exc_info=error)
+        params: dict[str, Any] = {"turn": to_wire(turn), "error": error_to_wire(error)[0]}
+        params |= {"message": causes.text_of(error), "error_class": causes.class_of(error)}
+        await self.request("fail_turn", params | {"outage": causes.is_outage(error)})
 
     # --- what the hub sends ---------------------------------------------------------
 

@@ -97,6 +97,13 @@ class SessionHub:
         if not any(item in some_of for item in metadata.participant_ids()):
             raise NotFoundError(f"there is no channel {channel_id!r} here")
 
+    async def check_opener(self, channel_id: str) -> None:
+        """`NotFoundError` for a foreign channel, `AccessDeniedError` for one opened by others."""
+        await self.check_member(channel_id)
+        metadata = await self._hub.get_channel(channel_id)
+        if metadata.creator_id not in self.participants:
+            raise AccessDeniedError(f"only the opener of channel {channel_id} may reopen it")
+
     async def check_own_parked(self, turn_id: str) -> None:
         """`NotFoundError` for a turn of another connection."""
         turn = await self._hub.store.read(lambda tx: tx.get("turns", turn_id))
@@ -193,6 +200,11 @@ class SessionHub:
             sender_id = next(id for id in ids if id in self.participants)
         return await self._hub.close_channel(channel_id, reason, sender_id=sender_id)
 
+    async def reopen(self, channel_id: str, *, sender_id: str | None) -> ChannelMetadata:
+        """Let a channel go on in the name of its opener, a participant of the connection."""
+        opener = (await self._hub.get_channel(channel_id)).creator_id
+        return await self._hub.reopen(channel_id, sender_id=sender_id or opener)
+
     async def list_channels(
         self, *, agent_id: str | None, state: str | None, limit: int
     ) -> list[ChannelMetadata]:
@@ -227,9 +239,12 @@ class SessionHub:
         state = await self._hub.folded_state(channel_id)
         return {"metadata": metadata.to_dict(), "state": adapter.state_to_dict(state)}
 
-    async def fail_turn(self, turn: TurnRef, error: str, message: str) -> None:
+    async def fail_turn(
+        self, turn: TurnRef, error: str, message: str, error_class: str | None, outage: bool
+    ) -> None:
         """Count a failed attempt."""
-        await self._hub.fail_turn(turn, failure_from_wire(error, message))
+        failure = failure_from_wire(error, message, error_class, outage=outage)
+        await self._hub.fail_turn(turn, failure)
 
     async def turn_over(self, turn: TurnRef, error: str, message: str) -> None:
         """The attempt has ended in the other process; an attempt that is not running is ignored."""

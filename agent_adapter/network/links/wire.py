@@ -23,6 +23,8 @@ class RemoteFailure(NetworkError):
     """A participant's turn failed in its own process; the text has the error."""
 
     kind = "far-failure"
+    remote_class: str | None = None
+    outage = False
 
 
 def hidden(channel_id: str) -> Envelope:
@@ -99,9 +101,15 @@ def error_from_wire(kind: str, message: str) -> NetworkError:
     return _BY_KIND.get(kind, NetworkError)(message)
 
 
-def failure_from_wire(kind: str, message: str) -> NetworkError:
+def failure_from_wire(
+    kind: str, message: str, error_class: str | None = None, *, outage: bool = False
+) -> NetworkError:
     """A failure of a turn: the hub retries all but a `ProtocolError`."""
-    return ProtocolError(message) if kind == ProtocolError.kind else RemoteFailure(message)
+    if kind == ProtocolError.kind:
+        return ProtocolError(message)
+    failure = RemoteFailure(message)
+    failure.remote_class, failure.outage = error_class, outage
+    return failure
 
 
 def _network_errors(base: type[NetworkError]) -> Iterator[type[NetworkError]]:

@@ -19,12 +19,6 @@ from agent_adapter.store import timekeeping, waits, withdrawing
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.positions import next_position
 
-ATTEMPTS = 3
-"""How many attempts of a turn may fail before its channel closes."""
-
-RETRY_AFTER = (1.0, 10.0, 60.0)
-"""Seconds between a failed attempt and the next one."""
-
 _OPEN = ("due", "running", "parked")
 _AT_ONCE = 200
 
@@ -68,6 +62,8 @@ def start(tx: Transaction, turn_id: str) -> Row | None:
     values: Row = {"state": "running", "attempt": row["attempt"] + 1, "owner_id": tx.owner_id}
     values |= {"started_at": tx.now, "due_at": None, "started_event": next_position(tx)}
     tx.update("turns", {"turn_id": turn_id, "state": "due"}, values)
+    if row["fails"]:
+        waits.run_clocks(tx, row)
     return row | values
 
 
@@ -128,25 +124,27 @@ def park(tx: Transaction, ref: TurnRef, waits_for: Sequence[str]) -> Row:
     return row | state
 
 
-def retry(tx: Transaction, row: Row, reason: str) -> Row | None:
-    """Schedule the next attempt of a failed turn; `None` after the last one."""
+def retry(tx: Transaction, row: Row, reason: str, pauses: Sequence[float]) -> Row | None:
+    """Schedule the next attempt of a failed turn; `None` after the last of `pauses`."""
     fails = row["fails"] + 1
     key = {"turn_id": row["turn_id"], "attempt": row["attempt"]}
-    if fails >= ATTEMPTS:
+    if fails > len(pauses):
         ended = {"state": "failed", "fails": fails, "ended_at": tx.now, "reason": reason}
         tx.update("turns", key, ended)
         return None
     again: Row = {"state": "due", "fails": fails, "reason": reason}
-    again["due_at"] = tx.now + RETRY_AFTER[fails - 1]
+    again["due_at"] = tx.now + pauses[fails - 1]
     again["due_event"] = next_position(tx)
     tx.update("turns", key, again)
     return row | again
 
 
-def give_up(tx: Transaction, row: Row, reason: str) -> None:
-    """Record a failure that is not retried."""
-    ended = {"state": "failed", "ended_at": tx.now, "reason": reason}
-    tx.update("turns", {"turn_id": row["turn_id"], "attempt": row["attempt"]}, ended)
+def reopen(tx: Transaction, row: Row, due_at: float | None) -> Row:
+    """Make a turn due again that failed or was dropped with its channel."""
+    again: Row = {"state": "due", "due_at": due_at, "due_event": next_position(tx)}
+    again |= {"fails": 0, "ended_at": None, "reason": None}
+    tx.update("turns", {"turn_id": row["turn_id"]}, again)
+    return row | again
 
 
 def release(tx: Transaction, ref: TurnRef) -> Row:
@@ -171,13 +169,12 @@ def lose_running(tx: Transaction) -> int:
 
 
 def drop_open(tx: Transaction, channel_id: str, reason: str) -> None:
-    """Drop the open turns of a channel that ends, with their staged changes."""
+    """Drop the open turns of a channel that ends; a reopened one adopts their staged changes."""
     ended: Row = {"state": "dropped", "ended_at": tx.now, "reason": reason, "due_at": None}
     for state in _OPEN:
         for row in tx.select("turns", {"channel_id": channel_id, "state": state}):
             ended["ended_event"] = next_position(tx)
             tx.update("turns", {"turn_id": row["turn_id"]}, ended)
-            tx.delete("staged", {"turn_id": row["turn_id"]})
             waits.forget(tx, row["turn_id"])
 
 
