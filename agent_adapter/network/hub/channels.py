@@ -19,8 +19,7 @@ from agent_adapter.exec.taint import labels_around
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
-from agent_adapter.network.channels import forking, lifecycle, log, reopening
-from agent_adapter.network.channels.forking import ReplayReport
+from agent_adapter.network.channels import lifecycle, log
 from agent_adapter.network.channels.lifecycle import Opening
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
 from agent_adapter.network.channels.snapshot import ChannelSnapshot, load_snapshot
@@ -28,6 +27,7 @@ from agent_adapter.network.channels.transaction import Change, HubContext
 from agent_adapter.network.hub.admission import Admission, Registration
 from agent_adapter.network.hub.at_once import snapshot_now
 from agent_adapter.network.hub.channel_service import ChannelService
+from agent_adapter.network.hub.continuing import Continuing
 from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.rules import parse_duration
@@ -40,7 +40,7 @@ _PAGE = 500
 _log = logging.getLogger("agent_adapter.network")
 
 
-class Channels:
+class Channels(Continuing):
     """Opens, reads, changes, closes and forks channels."""
 
     def __init__(
@@ -53,8 +53,7 @@ class Channels:
         *,
         ack_timeout: float,
     ) -> None:
-        self._service = service
-        self._context = context
+        super().__init__(service, context)
         self._identities = identities
         self._admission = admission
         self._turns = turns
@@ -201,45 +200,6 @@ class Channels:
             ),
         )
 
-    async def reopen(self, channel_id: str, *, sender_id: str | None = None) -> ChannelMetadata:
-        """Let a channel go on that has ended while somebody was expected to speak.
-
-        It goes on with the turn at which it ended: calls that ended in it are not made again. The
-        log has `sender_id`, the opener, as the one who asked; without it the hub did. An open
-        channel is left unchanged.
-
-        Raises:
-            ProtocolError: its graph or type has ended it, or it never became active.
-            AccessDeniedError: `sender_id` is not its opener.
-            NotFoundError: the channel is unknown.
-        """
-        return await self._changed(
-            channel_id,
-            lambda tx, cached: reopening.reopen(
-                tx, self._context, channel_id, cached, by=sender_id
-            ),
-        )
-
-    async def fork(self, channel_id: str, at: str, *, new_channel_id: str | None = None) -> str:
-        """Copy a channel up to the envelope `at` into a new channel; its id.
-
-        It is paused until `resume_channel`; `writes_after` lists the effects it does not undo.
-        """
-        made = new_channel_id or new_secret_id("chn")
-        await self._service.check(channel_id)
-        await self._service.change(
-            made,
-            lambda tx, cached: forking.fork(tx, self._context, channel_id, at, made),
-            delivers=False,
-        )
-        return made
-
-    async def resume_channel(self, channel_id: str) -> ChannelMetadata:
-        """Continue a paused fork with the turn that it stopped at."""
-        return await self._changed(
-            channel_id, lambda tx, cached: forking.resume(tx, self._context, channel_id, cached)
-        )
-
     # --- reads --------------------------------------------------------------------------------
 
     async def get_channel(self, channel_id: str) -> ChannelMetadata:
@@ -312,18 +272,6 @@ class Channels:
         found = await self.read_wal(channel_id)
         answers = (item for item in reversed(found) if item.causation_id == causation_id)
         return next((item for item in answers if item.sender_id == sender_id), None)
-
-    async def writes_after(self, channel_id: str, at: str) -> list[dict[str, Any]]:
-        """Write calls of the channel's turns after the envelope `at`, oldest first."""
-        return await self._service.read(lambda tx: forking.writes_after(tx, channel_id, at))
-
-    async def replay(self, channel_id: str) -> ReplayReport:
-        """Fold the channel's log again and compare the result with the stored state."""
-        return await self._service.read(lambda tx: forking.replay(tx, self._context, channel_id))
-
-    async def _changed(self, channel_id: str, op: Any) -> ChannelMetadata:
-        change: Change = await self._service.change(channel_id, op)
-        return change.snapshot.metadata
 
     async def _opened(self, opening: Opening) -> ChannelMetadata:
         channel_id = opening.channel_id
