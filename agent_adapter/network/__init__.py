@@ -271,6 +271,36 @@ if TYPE_CHECKING:
         resolve_view_policy as resolve_view_policy,
         stamp_dependencies as stamp_dependencies,
     )
+    from agent_adapter.network.compat.endpoints import (
+        LinkClient as LinkClient,
+        LinkEndpoint as LinkEndpoint,
+        LinkFactory as LinkFactory,
+        LocalLinkClient as LocalLinkClient,
+        LocalLinkEndpoint as LocalLinkEndpoint,
+    )
+    from agent_adapter.network.compat.frames import (
+        ErrorFrame as ErrorFrame,
+        Frame as Frame,
+        HelloFrame as HelloFrame,
+        NotifyFrame as NotifyFrame,
+        PingFrame as PingFrame,
+        PongFrame as PongFrame,
+        ReceiptFrame as ReceiptFrame,
+        RequestFrame as RequestFrame,
+        ResponseFrame as ResponseFrame,
+        WelcomeFrame as WelcomeFrame,
+        decode_frame as decode_frame,
+        encode_frame as encode_frame,
+    )
+    from agent_adapter.network.compat.ws import (
+        WsLink as WsLink,
+        WsLinkClient as WsLinkClient,
+        WsLinkEndpoint as WsLinkEndpoint,
+        serve_ws as serve_ws,
+    )
+    from agent_adapter.network.hub.endpoints import (
+        RemoteAgentProxy as RemoteAgentProxy,
+    )
 else:
     from agent_adapter.core.lazy import lazy_names
 

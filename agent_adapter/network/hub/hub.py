@@ -28,6 +28,7 @@ from agent_adapter.network.hub.admission import Admission, Arbiter, Registration
 from agent_adapter.network.hub.audit import AuditLog
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.channels import Channels
+from agent_adapter.network.hub.endpoints import Endpoints
 from agent_adapter.network.hub.identities import Identities, load_all
 from agent_adapter.network.hub.observers import Observers
 from agent_adapter.network.hub.probes import HubProbes
@@ -129,6 +130,7 @@ class Hub(HubProbes):
         self.register_identity = identities.register_identity
         self.unregister = identities.unregister
         self.is_connected = identities.is_connected
+        self.authenticate = identities.authenticate
         self.name_for = identities.name_for
         self.find_agent_id = identities.find_agent_id
         self.name_to_id_map = identities.name_to_id_map
@@ -159,6 +161,17 @@ class Hub(HubProbes):
         self.replay = channels.replay
 
         self._bind_work(turns, tasks, scheduler)
+        self._bind_endpoints()
+
+    def _bind_endpoints(self) -> None:
+        self._endpoints = endpoints = Endpoints(self, self._service)
+        self._identities.when_registered = endpoints.attach_remote
+        self.attach_endpoint = endpoints.attach_endpoint
+        self.bind_endpoint = endpoints.bind_endpoint
+        self.inbox_cursor = endpoints.inbox_cursor
+        self.register_remote_proxy = endpoints.register_remote_proxy
+        self.unregister_remote_proxy = endpoints.unregister_remote_proxy
+        self.remote_proxy_for = endpoints.remote_proxy_for
 
     def _bind_work(self, turns: Turns, tasks: Tasks, scheduler: Scheduler) -> None:
         self.attach = turns.attach
@@ -175,6 +188,7 @@ class Hub(HubProbes):
         self.fail_turn = turns.fail_turn
         self.release_turn = turns.release_turn
         self.run_due = turns.run_due
+        self.receiver_of = self._service.receiver
 
         self.start_task = tasks.start_task
         self.update_task = tasks.update_task
@@ -268,6 +282,8 @@ class Hub(HubProbes):
 
         self._service.feed.newest, found = await self._service.write(op)
         self._identities.replace_all(found)
+        for identity, _ in found:
+            self._endpoints.attach_remote(identity.passport)
 
     async def close(self) -> None:
         """Stop; running turns are released, and the next hub continues them."""
@@ -276,6 +292,7 @@ class Hub(HubProbes):
         self._closed = True
         for connection in tuple(self._registered):
             await connection.close()
+        await self._endpoints.close()
         self._service.feed.close()
         # Sweepers first, so that none starts a turn again that the dispatcher has just released;
         # the lease last, since releasing turns still writes under it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from agent_adapter.core.errors import AuthError, NotFoundError, ProtocolError
@@ -34,6 +34,7 @@ class Identities:
         self._by_id: dict[str, Registration] = {}
         self._ids: dict[str, str] = {}
         self._skills: dict[str, str] = {}
+        self.when_registered: Callable[[Passport], None] = lambda _: None
 
     def find(self, name_or_id: str) -> Registration | None:
         """The identity with that id, else with that name."""
@@ -105,6 +106,7 @@ class Identities:
             lambda tx: _register(tx, passport, resume, rule, claimed=claimed)
         )
         self._put(identity)
+        self.when_registered(identity.passport)
         if skill_md is not None:
             await self.set_skill(identity.agent_id, skill_md)
         return identity.passport

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from agent_adapter.exec.executor import Executor
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.views import ViewPolicy
+from agent_adapter.network.compat.endpoints import LinkEndpoint, LocalLinkClient, local_ends
 from agent_adapter.network.links.operations import HubLike
 from agent_adapter.network.turns.turn_types import RunTurn
 from agent_adapter.store.base import Store
@@ -40,6 +41,10 @@ class InProcessHub(HubLike, Protocol):
         """Run a due turn with `run_turn`, in place of its participant's own runner."""
         ...
 
+    def attach_endpoint(self, endpoint: LinkEndpoint) -> Any:
+        """Answer AG2's frames that arrive at `endpoint`."""
+        ...
+
     def can_send(self, channel_id: str, sender_id: str, *, event_type: str | None = None) -> bool:
         """Whether the channel would accept a message of `sender_id` now."""
         ...
@@ -65,3 +70,9 @@ class LocalLink:
 
     async def disconnect(self, hub: HubLike) -> None:
         """Do nothing: a local hub has no connection."""
+
+    def client(self) -> LocalLinkClient:
+        """A client that exchanges AG2's frames with the hub itself; `HubClient` needs none."""
+        client, endpoint = local_ends()
+        self.hub.attach_endpoint(endpoint)
+        return client

@@ -16,9 +16,9 @@ from agent_adapter.flow.envelope import (
     visible_to,
 )
 from agent_adapter.network.channels.log import envelope_of, read_from
-from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.identity import Passport
 from agent_adapter.network.links.frames import Frame, Notify, TurnStart
+from agent_adapter.network.links.served_hub import ServedHub
 from agent_adapter.network.links.wire import failure_from_wire, started_to_wire
 from agent_adapter.network.turns.turn_types import RunTurn, StartedTurn, TurnRef
 
@@ -67,7 +67,7 @@ class RemoteParticipant:
         gate: held while something is sent, so that frames keep the order of the log.
     """
 
-    hub: Hub
+    hub: ServedHub
     passport: Passport
     instance: str
     sink: FrameSink | None = None

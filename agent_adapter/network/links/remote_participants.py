@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent_adapter.core.errors import ProtocolError
-from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.remote_participant import RemoteParticipant
+from agent_adapter.network.links.served_hub import ServedHub
 from agent_adapter.network.rules import Rule
 
 
@@ -21,7 +21,7 @@ class RemoteParticipants:
         trusted: names, or globs over them, whose messages do not taint a channel.
     """
 
-    def __init__(self, hub: Hub, trusted: Sequence[str], grace: float) -> None:
+    def __init__(self, hub: ServedHub, trusted: Sequence[str], grace: float) -> None:
         self.hub = hub
         self.trusted = list(trusted)
         self._grace = grace

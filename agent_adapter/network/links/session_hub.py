@@ -141,6 +141,10 @@ class SessionHub:
                 f"this connection may not go by the name {passport.name!r}, only by "
                 f"{', '.join(self._names) or 'none'}"
             )
+        if passport.kind == "remote_agent":
+            raise AccessDeniedError(
+                f"{passport.name} is a remote agent, which the hub's own program registers"
+            )
         if len(self.participants) >= _PARTICIPANTS:
             raise AccessDeniedError(f"a connection has at most {_PARTICIPANTS} participants")
         participant = await self._remote.admit(passport, resume, rule, self._instance)

@@ -3,3 +3,9 @@
 from agent_adapter.network import (
     LocalLink as LocalLink,
 )
+from agent_adapter.network import (
+    LocalLinkClient as LocalLinkClient,
+)
+from agent_adapter.network import (
+    LocalLinkEndpoint as LocalLinkEndpoint,
+)
