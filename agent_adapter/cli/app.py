@@ -29,6 +29,7 @@ COMMANDS = (
     "keys",
     "db",
     "integrations",
+    "import_ag2",
 )
 """The modules of this package that define a command or a group of commands as `app`."""
 

@@ -181,6 +181,7 @@ if TYPE_CHECKING:
     )
     from agent_adapter.network.identity import (
         PASSPORT_KINDS as PASSPORT_KINDS,
+        AgentRuntime as AgentRuntime,
         AuthBlock as AuthBlock,
         CostProfile as CostProfile,
         ObservedStat as ObservedStat,
@@ -248,7 +249,6 @@ if TYPE_CHECKING:
         parse_hub_urn as parse_hub_urn,
     )
     from agent_adapter.network.compat.protocols import (
-        AgentRuntime as AgentRuntime,
         EnvelopeRenderer as EnvelopeRenderer,
         NetworkClient as NetworkClient,
         default_name_resolver as default_name_resolver,

@@ -137,6 +137,17 @@ class Resume(Record):
     last_updated: str = ""
 
 
+@dataclass(slots=True)
+class AgentRuntime:
+    """Where a participant is reached; kept for programs that store such records themselves."""
+
+    agent_id: str
+    binding: str
+    target: str
+    reachable: bool
+    last_heartbeat: str
+
+
 def check_enforced(passport: Passport) -> None:
     """Raises `ProtocolError` for a Passport that asks for what no hub does."""
     if passport.hub_id is not None and passport.effective_kind != "remote_agent":

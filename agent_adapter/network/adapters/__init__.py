@@ -92,3 +92,86 @@ def _accept(name: str, loaded: Any) -> AdapterFactory:
 
 
 _MEMBERS = [name for name in vars(ChannelAdapter) if not name.startswith("_")]
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_adapter.flow.state import (
+        WorkflowState as WorkflowState,
+    )
+    from agent_adapter.network.adapters.base import (
+        AdapterResult as AdapterResult,
+    )
+    from agent_adapter.network.adapters.base import (
+        AdapterState as AdapterState,
+    )
+    from agent_adapter.network.adapters.base import (
+        ExpectedTurn as ExpectedTurn,
+    )
+    from agent_adapter.network.adapters.base import (
+        Rendered as Rendered,
+    )
+    from agent_adapter.network.adapters.base import (
+        default_build_packet_envelope as default_build_packet_envelope,
+    )
+    from agent_adapter.network.adapters.base import (
+        default_build_round_envelope as default_build_round_envelope,
+    )
+    from agent_adapter.network.adapters.base import (
+        default_build_text_envelope as default_build_text_envelope,
+    )
+    from agent_adapter.network.adapters.base import (
+        default_expected_next as default_expected_next,
+    )
+    from agent_adapter.network.adapters.base import (
+        default_extract_turn_input as default_extract_turn_input,
+    )
+    from agent_adapter.network.adapters.base import (
+        default_render_envelope as default_render_envelope,
+    )
+    from agent_adapter.network.adapters.base import (
+        default_tools_for as default_tools_for,
+    )
+    from agent_adapter.network.adapters.base import (
+        ensure_parts as ensure_parts,
+    )
+    from agent_adapter.network.adapters.consulting import (
+        CONSULTING_TYPE as CONSULTING_TYPE,
+    )
+    from agent_adapter.network.adapters.consulting import (
+        ConsultingAdapter as ConsultingAdapter,
+    )
+    from agent_adapter.network.adapters.consulting import (
+        ConsultingState as ConsultingState,
+    )
+    from agent_adapter.network.adapters.conversation import (
+        CONVERSATION_TYPE as CONVERSATION_TYPE,
+    )
+    from agent_adapter.network.adapters.conversation import (
+        ConversationAdapter as ConversationAdapter,
+    )
+    from agent_adapter.network.adapters.conversation import (
+        ConversationState as ConversationState,
+    )
+    from agent_adapter.network.adapters.discussion import (
+        DISCUSSION_TYPE as DISCUSSION_TYPE,
+    )
+    from agent_adapter.network.adapters.discussion import (
+        ORDERING_ROUND_ROBIN as ORDERING_ROUND_ROBIN,
+    )
+    from agent_adapter.network.adapters.discussion import (
+        DiscussionAdapter as DiscussionAdapter,
+    )
+    from agent_adapter.network.adapters.discussion import (
+        DiscussionState as DiscussionState,
+    )
+    from agent_adapter.network.adapters.workflow import (
+        WORKFLOW_TYPE as WORKFLOW_TYPE,
+    )
+    from agent_adapter.network.adapters.workflow import (
+        WorkflowAdapter as WorkflowAdapter,
+    )
+else:
+    from agent_adapter.core.lazy import lazy_names
+
+    __getattr__, __dir__ = lazy_names(__name__)

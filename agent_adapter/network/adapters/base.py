@@ -22,11 +22,37 @@ from agent_adapter.flow.envelope import (
 )
 from agent_adapter.flow.routing import RoundCall
 from agent_adapter.network.adapters.defaults import (
-    default_build_packet_envelope,
-    default_build_text_envelope,
+    default_build_packet_envelope as default_build_packet_envelope,
+)
+from agent_adapter.network.adapters.defaults import (
+    default_build_text_envelope as default_build_text_envelope,
+)
+from agent_adapter.network.adapters.defaults import (
+    default_expected_next as default_expected_next,
+)
+from agent_adapter.network.adapters.defaults import (
+    default_tools_for as default_tools_for,
+)
+from agent_adapter.network.adapters.defaults import (
+    text_of as text_of,
 )
 from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMetadata, ChannelState
 from agent_adapter.network.channels.views import NamedWindowedSummary, ViewPolicy
+from agent_adapter.network.compat.ag2_parts import (
+    Rendered as Rendered,
+)
+from agent_adapter.network.compat.ag2_parts import (
+    default_build_round_envelope as default_build_round_envelope,
+)
+from agent_adapter.network.compat.ag2_parts import (
+    default_extract_turn_input as default_extract_turn_input,
+)
+from agent_adapter.network.compat.ag2_parts import (
+    default_render_envelope as default_render_envelope,
+)
+from agent_adapter.network.compat.ag2_parts import (
+    ensure_parts as ensure_parts,
+)
 
 HUB_EVENTS = frozenset(
     {
@@ -168,12 +194,6 @@ class ChannelAdapter(Protocol):
     def state_from_dict(self, metadata: ChannelMetadata, data: Mapping[str, Any]) -> AdapterState:
         """The state that `state_to_dict` wrote."""
         ...
-
-
-def text_of(envelope: Envelope) -> str | None:
-    """The text of an `EV_TEXT`; `None` for anything else."""
-    text = envelope.event_data.get("text") if envelope.event_type == EV_TEXT else None
-    return text if isinstance(text, str) and text else None
 
 
 def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:

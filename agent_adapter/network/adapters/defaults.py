@@ -66,3 +66,9 @@ def default_expected_next(metadata: Any, state: Any) -> None:
 def default_tools_for(client: Any, metadata: Any, state: Any, participant_id: str) -> list[Any]:
     """No tools: the participants' own suffice."""
     return []
+
+
+def text_of(envelope: Envelope) -> str | None:
+    """The text of an `EV_TEXT`; `None` for anything else."""
+    text = envelope.event_data.get("text") if envelope.event_type == EV_TEXT else None
+    return text if isinstance(text, str) and text else None

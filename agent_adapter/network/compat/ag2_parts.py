@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
-from agent_adapter.network.adapters.base import text_of
-from agent_adapter.network.adapters.defaults import default_build_text_envelope
+from agent_adapter.network.adapters.defaults import default_build_text_envelope, text_of
 
 if TYPE_CHECKING:
     from ag2.events import Input, TextInput

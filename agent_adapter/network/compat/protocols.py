@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agent_adapter.flow.envelope import Envelope
@@ -43,14 +42,3 @@ class NetworkClient(Protocol):
     async def disconnect(self) -> None:
         """Stop receiving; a second call does nothing."""
         ...
-
-
-@dataclass(slots=True)
-class AgentRuntime:
-    """Where a participant is reached; kept for programs that store such records themselves."""
-
-    agent_id: str
-    binding: str
-    target: str
-    reachable: bool
-    last_heartbeat: str
