@@ -131,8 +131,17 @@ if TYPE_CHECKING:
     from agent_adapter.network.clients.agent_client import (
         AgentClient as AgentClient,
     )
+    from agent_adapter.network.clients.checkpoint import (
+        HubBackedCheckpointStore as HubBackedCheckpointStore,
+    )
+    from agent_adapter.network.clients.client_task import (
+        ClientTask as ClientTask,
+    )
     from agent_adapter.network.clients.participant import (
         Channel as Channel,
+    )
+    from agent_adapter.network.clients.task_mirror import (
+        TaskMirror as TaskMirror,
     )
     from agent_adapter.network.clients.hub_client import (
         HubClient as HubClient,
@@ -178,6 +187,12 @@ if TYPE_CHECKING:
     )
     from agent_adapter.network.hub.hub import (
         Hub as Hub,
+    )
+    from agent_adapter.network.hub.task_records import (
+        TERMINAL_TASK_STATES as TERMINAL_TASK_STATES,
+        TaskMetadata as TaskMetadata,
+        TaskSpec as TaskSpec,
+        TaskState as TaskState,
     )
     from agent_adapter.network.identity import (
         PASSPORT_KINDS as PASSPORT_KINDS,

@@ -155,9 +155,7 @@ ACTS_FOR_OTHERS = {
     "pending_turns_for": {"agent_id": "agt_1"},
     "set_rule": {"agent_id": "agt_1", "rule": Rule().to_dict()},
     "start_task": {"task_id": "tsk_1", "owner_id": "agt_1", "title": "x"},
-    "update_task": {"task_id": "tsk_1", "owner_id": "agt_1"},
-    "read_task": {"task_id": "tsk_1"},
-    "list_tasks": {"owner_id": "agt_1"},
+    "record_observation": {"owner_id": "agt_1", "capability": "x", "outcome": "completed"},
 }
 
 
@@ -178,6 +176,12 @@ OF_CHANNELS_AND_TURNS = {
     "adapter_state": {"channel_id": "chn_1"},
     "may_send": {"channel_id": "chn_1", "sender_id": "agt_1"},
     "wake_turn": {"turn_id": "t"},
+    "update_task": {"task_id": "tsk_1"},
+    "observe_task": {"metadata": {"task_id": "t", "owner_id": "agt_1", "spec": {"title": "x"}}},
+    "read_task": {"task_id": "tsk_1"},
+    "get_task": {"task_id": "tsk_1"},
+    "checkpoint_task": {"task_id": "tsk_1", "state": {}},
+    "read_task_checkpoint": {"task_id": "tsk_1"},
     "stage": {"turn": to_wire(REF), "call_key": None, "body": {}},
     "end_silent_turn": {"turn": to_wire(REF)},
     "park_turn": {"turn": to_wire(REF), "waits_for": []},

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -80,19 +81,35 @@ async def drive(agent: Any, turn: TurnView) -> Reply:
     if history:
         await stream.history.storage.set_history(stream.id, history)
     watch = _Round(turn, native_tools(agent))
-    reply = await agent.ask(
-        turn.input_text,
-        stream=stream,
-        dependencies={
-            _CHANNEL: turn.channel,
-            _CLIENT: turn.agent_client,
-            _HUB: turn.hub_client,
-            _STATE: turn.state(),
-        },
-        tools=[_native(tool, turn) for tool in turn.tools],
-        middleware=(watch.middleware,),
-    )
+    with _tasks_told(turn, stream):
+        reply = await agent.ask(
+            turn.input_text,
+            stream=stream,
+            dependencies={
+                _CHANNEL: turn.channel,
+                _CLIENT: turn.agent_client,
+                _HUB: turn.hub_client,
+                _STATE: turn.state(),
+            },
+            tools=[_native(tool, turn) for tool in turn.tools],
+            middleware=(watch.middleware,),
+        )
     return Reply(reply.body or "", watch.calls(await stream.history.get_events()))
+
+
+@contextmanager
+def _tasks_told(turn: TurnView, stream: Any) -> Iterator[None]:
+    """Tell the hub of the agent's own tasks while the round runs."""
+    make = getattr(turn.agent_client, "task_mirror", None)
+    if make is None:
+        yield
+        return
+    mirror = make(turn.channel_id)
+    told = mirror.attach(stream)
+    try:
+        yield
+    finally:
+        mirror.detach(stream, told)
 
 
 def _history(messages: Sequence[Any]) -> list[BaseEvent]:

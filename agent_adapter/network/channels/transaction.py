@@ -21,7 +21,7 @@ from agent_adapter.network.channels.snapshot import (
     load_snapshot,
     state_text,
 )
-from agent_adapter.network.hub import audit
+from agent_adapter.network.hub import audit, task_operations
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.network.turns.causes import Retries
 from agent_adapter.store import withdrawing
@@ -217,6 +217,7 @@ class ChannelTransaction:
         asked = {"conversation": conversation_key(self.row["tenant"] or "", channel_id)}
         withdrawing.withdraw_all(tx, asked, reason=f"its channel has ended ({reason})")
         tx.delete("expectations", {"channel_id": channel_id})
+        task_operations.end_of_channel(tx, channel_id, reason)
         self._due.clear()
         kind = audit.EXPIRED if state is ChannelState.EXPIRED else audit.CLOSED
         asked_by = {} if by is None else {"agent_id": by}

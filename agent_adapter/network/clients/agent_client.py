@@ -12,6 +12,7 @@ from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.channels.views import ViewPolicy
 from agent_adapter.network.clients.connection import HubConnection
 from agent_adapter.network.clients.participant import ParticipantClient
+from agent_adapter.network.clients.task_mirror import TaskMirror
 from agent_adapter.network.clients.waiting import from_elsewhere
 from agent_adapter.network.identity import Passport, Resume, ResumeExample
 from agent_adapter.network.rules import Rule
@@ -53,6 +54,10 @@ class AgentClient(ParticipantClient):
         self.tools: Sequence[Any] = ()
         self.view: ViewPolicy | None = None
         self._owns_connection = False
+
+    def task_mirror(self, channel_id: str | None = None) -> TaskMirror:
+        """What tells the hub of the agent's tasks, in a channel."""
+        return TaskMirror(hub_client=self.hub_client, owner_id=self.agent_id, channel_id=channel_id)
 
     @property
     def run_turn(self) -> RunTurn | None:

@@ -14,6 +14,7 @@ from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
 from agent_adapter.network.channels.views import ViewPolicy
 from agent_adapter.network.clients.client_memory import ClientMemory
+from agent_adapter.network.clients.hub_tasks import HubTasks
 from agent_adapter.network.clients.parked import ParkedTurns, WatchingPort
 from agent_adapter.network.clients.turn_port import HubTurnPort
 from agent_adapter.network.identity import Passport, Resume
@@ -40,7 +41,7 @@ class Registered(Protocol):
         ...
 
 
-class HubConnection:
+class HubConnection(HubTasks):
     """A connection to the hub at the other end of `link`; made when it is first needed.
 
     `hub` is the hub if it is in this process, else `None`; a `LocalLink` brings its own. `executor`

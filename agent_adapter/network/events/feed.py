@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from agent_adapter.core.errors import NetworkError
 from agent_adapter.network.events.event import HubEvent, checked_kinds, position_of
@@ -115,6 +115,27 @@ class EventFeed:
             self.has_readers = bool(self._waiting)
 
 
+class PageSource(Protocol):
+    """Where a subscription has its events from: the hub itself, or a connection to it."""
+
+    closed: bool
+
+    def ring(self) -> None:
+        """Look again whether the subscription is over."""
+        ...
+
+    async def next_page(
+        self,
+        after: Any,
+        kinds: frozenset[str] | None,
+        *,
+        tenant: str | None = None,
+        is_over: Callable[[], bool],
+    ) -> EventPage:
+        """The next page that has events; an empty one when the subscription is over."""
+        ...
+
+
 class Subscription:
     """An asynchronous iterator over a hub's events; ends when the hub is closed.
 
@@ -123,7 +144,11 @@ class Subscription:
     """
 
     def __init__(
-        self, feed: EventFeed, kinds: frozenset[str] | None, position: int, tenant: str | None
+        self,
+        feed: PageSource,
+        kinds: frozenset[str] | None,
+        position: int | None,
+        tenant: str | None = None,
     ) -> None:
         self._feed = feed
         self._kinds = kinds
@@ -135,8 +160,11 @@ class Subscription:
 
     @property
     def cursor(self) -> str:
-        """Where the stream continues behind the last event that was returned."""
-        return str(self._seen)
+        """Where the stream continues behind the last event that was returned.
+
+        `""` before the first event of a subscription over a connection that has no `after`.
+        """
+        return "" if self._seen is None else str(self._seen)
 
     def __aiter__(self) -> Subscription:
         return self

@@ -99,6 +99,7 @@ class Hub(HubProbes):
         self._channels = channels = Channels(
             service, hub_context, identities, admission, turns, ack_timeout=invite_ack_timeout
         )
+        tasks = Tasks(service, identities)
         self._scheduler = scheduler = Scheduler(
             service,
             hub_context,
@@ -107,6 +108,7 @@ class Hub(HubProbes):
             identities=identities,
             executor=executor,
             holder=self._holder,
+            tasks=tasks,
             context=context,
         )
         self._observers = observers = Observers(service, context)
@@ -116,7 +118,7 @@ class Hub(HubProbes):
         self.audit_log.bind(service.write, observers)
         if type(self) is not Hub:  # a subclass may observe itself
             observers.register_listener(self)
-        self._bind(identities, channels, turns, Tasks(service), scheduler)
+        self._bind(identities, channels, turns, tasks, scheduler)
 
     def _bind(  # one line for each operation
         self,
@@ -137,6 +139,7 @@ class Hub(HubProbes):
         self.get_agent = identities.get_agent
         self.list_agents = identities.list_agents
         self.get_resume = identities.get_resume
+        self.agents_with_capability = identities.agents_with_capability
         self.set_resume = identities.set_resume
         self.get_rule = identities.get_rule
         self.set_rule = identities.set_rule
@@ -191,14 +194,22 @@ class Hub(HubProbes):
         self.receiver_of = self._service.receiver
 
         self.start_task = tasks.start_task
+        self.observe_task = tasks.observe_task
         self.update_task = tasks.update_task
-        self.read_task = tasks.read_task
+        self.read_task = self.get_task = tasks.get_task
         self.list_tasks = tasks.list_tasks
+        self.checkpoint_task = tasks.checkpoint_task
+        self.read_task_checkpoint = tasks.read_task_checkpoint
+        self.record_observation = tasks.record_observation
+        self.fire_task_event = tasks.fire_task_event
 
-        self.subscribe = self._service.feed.subscribe
+        self.feed = self._service.feed
+        self.subscribe = self.feed.subscribe
         self.register_listener = self._observers.register_listener
         self.unregister_listener = self._observers.unregister_listener
 
+        self.register_sweeper = scheduler.register_sweeper
+        self.unregister_sweeper = scheduler.unregister_sweeper
         self.expire_due = scheduler.expire_due
         self.run_expectations = scheduler.run_expectations
         self.run_commands = scheduler.run_commands

@@ -10,10 +10,16 @@ from agent_adapter.core.errors import AuthError, NotFoundError, ProtocolError
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.network.auth import AuthRegistry
 from agent_adapter.network.channels.snapshot import iso
-from agent_adapter.network.hub import audit
+from agent_adapter.network.hub import audit, observations
 from agent_adapter.network.hub.admission import Admission, Registration
 from agent_adapter.network.hub.channel_service import ChannelService
-from agent_adapter.network.identity import AuthBlock, Passport, Resume, check_enforced
+from agent_adapter.network.identity import (
+    AuthBlock,
+    ObservedStat,
+    Passport,
+    Resume,
+    check_enforced,
+)
 from agent_adapter.network.rules import Rule
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.witness import RULE
@@ -133,12 +139,16 @@ class Identities:
         self._skills.pop(identity.agent_id, None)
         self._admission.rates.forget(identity.agent_id)
 
+    async def reload(self, agent_id: str) -> None:
+        """Take over what the hub has written about a participant besides these methods."""
+        found = await self._service.read(lambda tx: one(tx, agent_id))
+        if found is not None:
+            self._put(found)
+
     def with_capability(self, capability: str) -> list[str]:
         """The ids of the participants that claim `capability`, or were observed to have it."""
         return sorted(
-            item.agent_id
-            for item in self._by_id.values()
-            if capability in item.resume.claimed_capabilities or capability in item.resume.observed
+            item.agent_id for item in self._by_id.values() if _has(item.resume, capability)
         )
 
     def name_for(self, agent_id: str, *, default: str | None = None) -> str:
@@ -242,10 +252,14 @@ def _fits(
     resume = identity.resume
     if kind is not None and identity.passport.effective_kind != kind:
         return False
-    if capability is not None and capability not in resume.claimed_capabilities:
+    if capability is not None and not _has(resume, capability):
         return False
     words = [identity.name, resume.summary, *resume.domains, *resume.claimed_capabilities]
     return query is None or query.casefold() in " ".join(words).casefold()
+
+
+def _has(resume: Resume, capability: str) -> bool:
+    return capability in resume.claimed_capabilities or capability in resume.observed
 
 
 def _register(
@@ -267,6 +281,7 @@ def _register(
         rule = _kept_rule(tx, passport.name, rule, claimed=claimed)
     else:
         agent_id, at = row["agent_id"], row["registered_at"]
+        resume = replace(resume, observed=_observed(row))
         if rule is None or claimed:
             rule = Rule.from_dict(json.loads(row["rule"]))
     # The claim has been checked, and is kept nowhere; that of a remote agent is for its proxy.
@@ -297,9 +312,14 @@ def _kept_rule(tx: Transaction, name: str, rule: Rule | None, *, claimed: bool) 
 
 def _save(tx: Transaction, identity: Registration, kind: str) -> None:
     """Write a changed résumé or rule; `kind` is that of the audit record."""
+    row = tx.get("identities", identity.name)
+    if row is not None:  # the hub may have seen something since the caller read it
+        identity = replace(identity, resume=replace(identity.resume, observed=_observed(row)))
     tx.update("identities", {"name": identity.name}, _values(identity))
     version = identity.resume.version if kind == audit.RESUME_SET else identity.rule.version
-    audit.write(tx, kind, {"agent_id": identity.agent_id, "version": version})
+    facts = {"agent_id": identity.agent_id, "version": version}
+    source = {"source": audit.RESUME_SOURCE_TENANT} if kind == audit.RESUME_SET else {}
+    audit.write(tx, kind, facts | source)
 
 
 def _save_skill(tx: Transaction, identity: Registration, text: str | None) -> None:
@@ -310,12 +330,17 @@ def _save_skill(tx: Transaction, identity: Registration, text: str | None) -> No
 
 def _forget(tx: Transaction, identity: Registration) -> None:
     tx.delete("identities", {"name": identity.name})
+    observations.forget(tx, identity.agent_id)
     if identity.rule != Rule():
         # It binds whoever comes back under the name.
         kept = {"name": RULE + identity.name, "value": json.dumps(identity.rule.to_dict())}
         tx.insert("meta", kept)
     facts = {"agent_id": identity.agent_id, "name": identity.name}
     audit.write(tx, audit.UNREGISTERED, facts)
+
+
+def _observed(row: Row) -> dict[str, ObservedStat]:
+    return Resume.from_dict(json.loads(row["resume"])).observed
 
 
 def _identity(row: Row) -> Registration:

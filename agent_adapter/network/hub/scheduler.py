@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import inspect
 import logging
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -20,6 +22,7 @@ from agent_adapter.network.hub import commands, leases
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.channels import Channels
 from agent_adapter.network.hub.identities import Identities
+from agent_adapter.network.hub.tasks import Tasks
 from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.store.base import Row, Transaction
@@ -43,6 +46,7 @@ class Scheduler:
         identities: Identities,
         executor: Executor,
         holder: str,
+        tasks: Tasks,
         context: contextvars.Context,
     ) -> None:
         self._service = service
@@ -52,8 +56,10 @@ class Scheduler:
         self._identities = identities
         self._executor = executor
         self._holder = holder
+        self._tasks = tasks
         self._context = context
         self._sweepers: dict[str, asyncio.Task[None]] = {}
+        self._own: set[str] = set()
         self._renewed_at = 0.0
 
     def start(self, ttl_sweep_interval: float, expectation_sweep_interval: float) -> None:
@@ -62,6 +68,43 @@ class Scheduler:
         self._repeat("expectations", expectation_sweep_interval, self.run_expectations)
         self._repeat("poll", _POLL_SECONDS, self.poll)
         self._repeat("retention", _RETENTION_SECONDS, self.apply_retention)
+
+    def register_sweeper(
+        self, name: str, interval_seconds: float, fn: Callable[[], Awaitable[object] | object]
+    ) -> None:
+        """Call `fn` every `interval_seconds`, until the hub is closed.
+
+        What it raises is logged, and it is called again. `ValueError` for a name that is taken and
+        for an interval that is not above 0.
+        """
+        if name in self._sweepers:
+            taken = ", ".join(sorted(self._sweepers))
+            raise ValueError(f"the hub has a sweeper {name!r} already; it has {taken}")
+        if not 0 < interval_seconds < math.inf:
+            raise ValueError(f"interval_seconds is a number above 0, not {interval_seconds!r:.80}")
+
+        async def sweep() -> None:
+            result = fn()
+            if inspect.isawaitable(result):
+                await result
+
+        self._own.add(name)
+        self._repeat(name, interval_seconds, sweep)
+
+    async def unregister_sweeper(self, name: str) -> None:
+        """Stop a sweeper that was registered; an unknown name changes nothing."""
+        if name not in self._own:
+            return
+        self._own.discard(name)
+        task = self._sweepers.pop(name)
+        task.cancel()
+        if task is not asyncio.current_task():
+            await asyncio.gather(task, return_exceptions=True)
+
+    @property
+    def sweepers(self) -> list[str]:
+        """The names of the sweepers that run."""
+        return [name for name, task in self._sweepers.items() if not task.done()]
 
     async def close(self) -> None:
         """Cancel the sweepers and wait for them."""
@@ -74,7 +117,8 @@ class Scheduler:
                 await task
 
     async def expire_due(self) -> None:
-        """Close the channels whose lifetime has ended."""
+        """Close the channels whose lifetime has ended, and end such tasks."""
+        await self._tasks.expire_tasks()
         for channel_id in await self._service.read(lifecycle.expire_due):
             with contextlib.suppress(ChannelAltered):
                 change = await self._service.change(

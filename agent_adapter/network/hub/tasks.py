@@ -4,160 +4,221 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agent_adapter.core.errors import NotFoundError, ProtocolError
+from agent_adapter.network.channels.snapshot import iso
+from agent_adapter.network.hub import audit
+from agent_adapter.network.hub import task_operations as operations
 from agent_adapter.network.hub.channel_service import ChannelService
+from agent_adapter.network.hub.identities import Identities
+from agent_adapter.network.hub.observations import observe
+from agent_adapter.network.hub.task_records import (
+    TERMINAL_TASK_STATES,
+    TaskMetadata,
+    TaskSpec,
+    TaskState,
+    metadata_from,
+    task_of,
+)
+from agent_adapter.network.rules import LimitsBlock
 from agent_adapter.store.base import Row, Transaction
 
-TASK_STATES = ("running", "completed", "failed", "cancelled")
-"""The states of a task; the last three are final."""
-
-_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """One piece of work of `owner_id`, optionally for `channel_id`, with progress `notes`."""
-
-    task_id: str
-    owner_id: str
-    title: str
-    state: str = "running"
-    channel_id: str | None = None
-    notes: tuple[str, ...] = ()
-    result: str | None = None
-    created_at: float = 0.0
-    updated_at: float = 0.0
+_CHECKPOINT_LIMIT = 1024 * 1024
 
 
 class Tasks:
-    """The tasks of a hub's participants."""
+    """The tasks of a hub's participants, and what they continue from after a restart."""
 
-    def __init__(self, service: ChannelService) -> None:
+    def __init__(self, service: ChannelService, identities: Identities) -> None:
         self._service = service
+        self._identities = identities
 
     async def start_task(
         self, task_id: str, owner_id: str, title: str, channel_id: str | None = None
-    ) -> Task:
-        """Store a new task; a known `task_id` returns the existing one."""
-        return await self._service.write(
-            lambda tx: start_task(tx, task_id, owner_id, title, channel_id)
-        )
+    ) -> TaskMetadata:
+        """Store a new running task; a known `task_id` returns the existing one.
+
+        `AccessDeniedError` if the owner's rule allows no more tasks at once.
+        """
+        task = TaskMetadata(task_id, owner_id, TaskSpec(title), channel_id=channel_id)
+        limits = self._limits(owner_id)
+        return await self._service.write(lambda tx: operations.start(tx, task, limits)[0])
+
+    async def observe_task(self, metadata: Any) -> TaskMetadata:
+        """Store a task that its owner has begun, or what its owner says of a known one.
+
+        `AccessDeniedError` if the owner's rule allows no more tasks at once.
+        """
+        task = metadata_from(metadata)
+        limits = self._limits(task.owner_id)
+
+        def op(tx: Transaction) -> TaskMetadata:
+            found, is_new = operations.start(tx, task, limits)
+            return found if is_new or found.is_over else operations.again(tx, found, task)
+
+        return await self._service.write(op)
 
     async def update_task(
         self,
         task_id: str,
-        owner_id: str,
+        owner_id: str | None = None,
         *,
-        state: str = "running",
+        state: TaskState | str | None = None,
         note: str | None = None,
-        result: str | None = None,
-    ) -> Task:
-        """Change a task of its owner; a task that has ended is left unchanged.
+        progress: Mapping[str, Any] | None = None,
+        result: Any = None,
+        error: str | None = None,
+    ) -> TaskMetadata:
+        """Change a task; a task that has ended is left unchanged.
 
-        `NotFoundError` for another owner's task, `ProtocolError` for an unknown state.
+        With `owner_id` it must be that owner's. Its end is recorded in the audit log and, where the
+        task names a capability, in its owner's résumé.
+
+        Raises `NotFoundError` for an unknown task, or another owner's; `ProtocolError` for an
+        unknown state.
         """
-        return await self._service.write(
-            lambda tx: update_task(tx, task_id, owner_id, state=state, note=note, result=result)
-        )
+        wanted = _state(state)
 
-    async def read_task(self, task_id: str) -> Task:
+        def op(tx: Transaction) -> tuple[TaskMetadata, bool]:
+            task = operations.read_task(tx, task_id)
+            if owner_id is not None and task.owner_id != owner_id:
+                raise NotFoundError(f"you have no task {task_id!r}")
+            if task.is_over:
+                return task, False
+            changed = replace(task, progress={**task.progress, **(progress or {})})
+            if progress or note is not None:
+                changed = replace(changed, last_progress_at=iso(tx.now))
+            if note is not None:
+                changed = replace(changed, notes=[*task.notes, note])
+            if result is not None:
+                changed = replace(changed, result=result)
+            if error:
+                changed = replace(changed, error=error)
+            changed = changed if wanted is None else replace(changed, state=wanted)
+            if changed.is_over:
+                return operations.end(tx, changed), True
+            return operations.progressed(tx, changed), False
+
+        task, ended = await self._service.write(op)
+        if ended and task.spec.capability is not None:
+            await self._identities.reload(task.owner_id)
+        return task
+
+    async def get_task(self, task_id: str) -> TaskMetadata:
         """A task; `NotFoundError` for an unknown one."""
-        return await self._service.read(lambda tx: read_task(tx, task_id))
+        return await self._service.read(lambda tx: operations.read_task(tx, task_id))
+
+    read_task = get_task
 
     async def list_tasks(
-        self, owner_id: str, *, state: str | None = None, limit: int = 50
-    ) -> list[Task]:
-        """Tasks of one owner, newest first."""
-        return await self._service.read(
-            lambda tx: list_tasks(tx, owner_id, state=state, limit=limit)
+        self,
+        owner_id: str | None = None,
+        *,
+        agent_id: str | None = None,
+        channel_id: str | None = None,
+        state: TaskState | str | None = None,
+        limit: int = 50,
+    ) -> list[TaskMetadata]:
+        """Tasks, the newest first: of an owner (`agent_id` is another name for it), of a channel.
+
+        Without either it is every task of the hub.
+        """
+        wanted = _state(state)
+        where: dict[str, Any] = {} if wanted is None else {"state": wanted.value}
+        owner = owner_id if agent_id is None else agent_id
+        where |= {} if owner is None else {"owner_id": owner}
+        where |= {} if channel_id is None else {"channel_id": channel_id}
+
+        def op(tx: Transaction) -> list[Row]:
+            return tx.select("tasks", where, order_by="created_at", descending=True, limit=limit)
+
+        return [task_of(row) for row in await self._service.read(op)]
+
+    async def record_observation(
+        self,
+        *,
+        owner_id: str,
+        capability: str,
+        outcome: TaskState | str,
+        latency_ms: int | None = None,
+        task_id: str | None = None,
+    ) -> None:
+        """Count how a use of a capability has ended in its owner's résumé.
+
+        Each task counts once, also if its end was counted before; an outcome that is not final and
+        an unknown owner count nothing.
+        """
+        ended = _state(outcome)
+        if ended is None or ended not in TERMINAL_TASK_STATES:
+            return
+        latency = None if latency_ms is None else float(latency_ms)
+
+        def op(tx: Transaction) -> bool:
+            return observe(tx, owner_id, capability, ended.value, latency, task_id=task_id)
+
+        if await self._service.write(op):
+            await self._identities.reload(owner_id)
+
+    async def fire_task_event(self, task_id: str, kind: str, payload: Mapping[str, Any]) -> None:
+        """Tell listeners of a task's event that no change of the task tells of."""
+        facts = {**payload, "task_id": task_id, "agent_id": payload.get("owner_id")}
+        await self._service.write(lambda tx: audit.write(tx, f"task_{kind}", facts))
+
+    async def checkpoint_task(self, task_id: str, state: Mapping[str, Any]) -> None:
+        """Keep what a task continues from, in place of what was kept before."""
+        text = _checkpoint_text(task_id, state)
+
+        def op(tx: Transaction) -> None:
+            values = {"state": text, "at": tx.now}
+            if not tx.update("checkpoints", {"task_id": task_id}, values):
+                tx.insert("checkpoints", {"task_id": task_id} | values)
+
+        await self._service.write(op)
+
+    async def read_task_checkpoint(self, task_id: str) -> dict[str, Any] | None:
+        """What `checkpoint_task` kept last; `None` if nothing was kept."""
+        row = await self._service.read(lambda tx: tx.get("checkpoints", task_id))
+        found: dict[str, Any] | None = None if row is None else json.loads(row["state"])
+        return found
+
+    async def expire_tasks(self) -> None:
+        """End the tasks whose time is over."""
+        rows = await self._service.read(operations.due)
+        for row in rows:
+            task = await self._service.write(partial(operations.expire, task_id=row["task_id"]))
+            if task is not None and task.spec.capability is not None:
+                await self._identities.reload(task.owner_id)
+
+    def _limits(self, owner_id: str) -> LimitsBlock:
+        owner = self._identities.find(owner_id)
+        return LimitsBlock() if owner is None else owner.rule.limits
+
+
+def _state(state: TaskState | str | None) -> TaskState | None:
+    if state is None:
+        return None
+    try:
+        # The value of an enumeration: AG2's own states are texts, too.
+        return TaskState(getattr(state, "value", state))
+    except ValueError:
+        known = ", ".join(TaskState)
+        raise ProtocolError(f"a task is one of {known}, not {state!r:.80}") from None
+
+
+def _checkpoint_text(task_id: str, state: Mapping[str, Any]) -> str:
+    try:
+        text = json.dumps(dict(state), allow_nan=False)
+    except (TypeError, ValueError) as exc:
+        raise ProtocolError(
+            f"the checkpoint of task {task_id} is no JSON object: {exc}; save texts, numbers, "
+            "lists and mappings"
+        ) from None
+    if len(text) > _CHECKPOINT_LIMIT:
+        raise ProtocolError(
+            f"the checkpoint of task {task_id} has {len(text)} characters, the limit is "
+            f"{_CHECKPOINT_LIMIT}; keep large data elsewhere and save where it is"
         )
-
-
-def start_task(
-    tx: Transaction, task_id: str, owner_id: str, title: str, channel_id: str | None
-) -> Task:
-    """Insert a new task; a known `task_id` returns the existing one."""
-    row: Row = {
-        "task_id": task_id,
-        "owner_id": owner_id,
-        "channel_id": channel_id,
-        "title": title,
-        "state": "running",
-        "payload": _payload(()),
-        "created_at": tx.now,
-        "updated_at": tx.now,
-    }
-    tx.insert("tasks", row)
-    return read_task(tx, task_id)
-
-
-def update_task(
-    tx: Transaction,
-    task_id: str,
-    owner_id: str,
-    *,
-    state: str = "running",
-    note: str | None = None,
-    result: str | None = None,
-) -> Task:
-    """Change a task of `owner_id`; a task that has ended is left unchanged.
-
-    Raises `NotFoundError` for another owner's task, `ProtocolError` for an unknown state.
-    """
-    if state not in TASK_STATES:
-        raise ProtocolError(f"a task is one of {', '.join(TASK_STATES)}, not {state!r}")
-    task = read_task(tx, task_id)
-    if task.owner_id != owner_id:
-        raise NotFoundError(f"you have no task {task_id!r}")
-    if task.state != "running":
-        return task
-    notes = task.notes if note is None else (*task.notes, note)
-    changed: Row = {
-        "state": state,
-        "payload": _payload(notes),
-        "result": task.result if result is None else result,
-        "updated_at": tx.now,
-    }
-    tx.update("tasks", {"task_id": task_id}, changed)
-    return read_task(tx, task_id)
-
-
-def read_task(tx: Transaction, task_id: str) -> Task:
-    """The task; `NotFoundError` for an unknown id."""
-    row = tx.get("tasks", task_id)
-    if row is None:
-        raise NotFoundError(f"there is no task {task_id!r}")
-    return _task(row)
-
-
-def list_tasks(
-    tx: Transaction, owner_id: str, *, state: str | None = None, limit: int = 50
-) -> list[Task]:
-    """Tasks of one owner, the newest first."""
-    where: dict[str, Any] = {"owner_id": owner_id}
-    if state is not None:
-        where["state"] = state
-    rows = tx.select("tasks", where, order_by="created_at", descending=True, limit=limit)
-    return [_task(row) for row in rows]
-
-
-def _payload(notes: tuple[str, ...]) -> str:
-    return json.dumps({"v": _VERSION, "notes": list(notes)})
-
-
-def _task(row: Row) -> Task:
-    payload: Mapping[str, Any] = json.loads(row["payload"])
-    return Task(
-        task_id=row["task_id"],
-        owner_id=row["owner_id"],
-        title=row["title"],
-        state=row["state"],
-        channel_id=row["channel_id"],
-        notes=tuple(payload["notes"]),
-        result=row["result"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
+    return text

@@ -34,6 +34,14 @@ class Asker(Protocol):
         """`NotFoundError` for a turn of another connection."""
         ...
 
+    async def check_own_task(self, task: Any) -> None:
+        """`NotFoundError` for a task of another connection; `task` is its id, or its record."""
+        ...
+
+    async def check_seen_task(self, task_id: str) -> None:
+        """`NotFoundError` for a task that is neither its own nor of a channel it is in."""
+        ...
+
     def own_turn(self, turn: TurnRef) -> TurnRef:
         """The hub's own reference to an attempt; `StaleTurn` if it is not running here."""
         ...
@@ -86,6 +94,24 @@ def own_parked(field: str) -> Access:
         await asker.check_own_parked(arguments[field])
 
     return Access(f"`{field}` is a turn of the connection's participant", check)
+
+
+def own_task(field: str) -> Access:
+    """`field` is a task of a participant of the connection."""
+
+    async def check(asker: Asker, arguments: dict[str, Any]) -> None:
+        await asker.check_own_task(arguments[field])
+
+    return Access(f"`{field}` is a task of the connection's participant", check)
+
+
+def seen_task(field: str) -> Access:
+    """`field` is a task of a participant of the connection, or of a channel that it is in."""
+
+    async def check(asker: Asker, arguments: dict[str, Any]) -> None:
+        await asker.check_seen_task(arguments[field])
+
+    return Access(f"`{field}` is a task of its participant, or of a channel it is in", check)
 
 
 def hub_process(reason: str) -> Access:

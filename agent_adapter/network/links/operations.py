@@ -8,7 +8,7 @@ an operation, declare it here and give `Hub` the method.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Protocol
 
 from pydantic import AfterValidator, Field
@@ -16,7 +16,8 @@ from pydantic import AfterValidator, Field
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
-from agent_adapter.network.hub.tasks import Task
+from agent_adapter.network.events.feed import Subscription
+from agent_adapter.network.hub.task_records import TaskMetadata
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.access import (
     ANYBODY,
@@ -27,6 +28,8 @@ from agent_adapter.network.links.access import (
     opener,
     own,
     own_parked,
+    own_task,
+    seen_task,
 )
 from agent_adapter.network.links.operation import HubOperation, operation, operations_of
 from agent_adapter.network.rules import Rule
@@ -42,9 +45,9 @@ Count = Annotated[int, Field(ge=0)]
 Limit = Annotated[int, Field(ge=0), AfterValidator(lambda limit: min(limit, PAGE))]
 # One more than a page: a view asks for one more than it shows.
 Window = Annotated[int, Field(ge=0), AfterValidator(lambda limit: min(limit, PAGE + 1))]
+Seconds = Annotated[float, Field(ge=0, le=20)]
 State = Annotated[ChannelState | str, AfterValidator(ChannelState)]
 
-_TASKS = hub_process("tasks are kept by the hub, which is in another process")
 _RULES = hub_process(
     "a rule is set where the hub runs: a participant cannot loosen its own rule over a connection"
 )
@@ -249,36 +252,85 @@ class HubLike(Protocol):
 
     # --- tasks --------------------------------------------------------------------------------
 
-    @operation(_TASKS)
+    @operation(own("owner_id"))
     async def start_task(
         self, task_id: Id, owner_id: Id, title: Text, channel_id: Id | None = None
-    ) -> Task:
+    ) -> TaskMetadata:
         """Keep a new task; a known `task_id` gives the existing task."""
         ...
 
-    @operation(_TASKS)
+    @operation(own_task("metadata"))
+    async def observe_task(self, metadata: TaskMetadata) -> TaskMetadata:
+        """Keep a task that its owner has begun, or what its owner says of a known one."""
+        ...
+
+    @operation(own_task("task_id"), own("owner_id"))
     async def update_task(
         self,
         task_id: Id,
-        owner_id: Id,
+        owner_id: Id | None = None,
         *,
-        state: Id = "running",
+        state: Id | None = None,
         note: Text | None = None,
-        result: Text | None = None,
-    ) -> Task:
+        progress: Mapping[str, Any] | None = None,
+        result: Any = None,
+        error: Text | None = None,
+    ) -> TaskMetadata:
         """Change a task of its owner; one that has ended stays as it is."""
         ...
 
-    @operation(_TASKS, repeatable=True)
-    async def read_task(self, task_id: Id) -> Task:
+    @operation(seen_task("task_id"), repeatable=True)
+    async def read_task(self, task_id: Id) -> TaskMetadata:
         """A task; `NotFoundError` for an unknown one."""
         ...
 
-    @operation(_TASKS, repeatable=True)
+    @operation(seen_task("task_id"), repeatable=True)
+    async def get_task(self, task_id: Id) -> TaskMetadata:
+        """A task; `NotFoundError` for an unknown one."""
+        ...
+
+    @operation(ANYBODY, repeatable=True)
     async def list_tasks(
-        self, owner_id: Id, *, state: Id | None = None, limit: Limit = 50
-    ) -> list[Task]:
-        """Tasks of one owner, newest first."""
+        self,
+        owner_id: Id | None = None,
+        *,
+        agent_id: Id | None = None,
+        channel_id: Id | None = None,
+        state: Id | None = None,
+        limit: Limit = 50,
+    ) -> list[TaskMetadata]:
+        """Tasks, newest first; over a connection its own, and those of its channels."""
+        ...
+
+    @operation(own("owner_id"))
+    async def record_observation(
+        self,
+        *,
+        owner_id: Id,
+        capability: Id,
+        outcome: Id,
+        latency_ms: Count | None = None,
+        task_id: Id | None = None,
+    ) -> None:
+        """Count how a use of a capability has ended; over a connection of a task of its own."""
+        ...
+
+    @operation(own_task("task_id"))
+    async def checkpoint_task(self, task_id: Id, state: Mapping[str, Any]) -> None:
+        """Keep what a task continues from, in place of what was kept before."""
+        ...
+
+    @operation(own_task("task_id"), repeatable=True)
+    async def read_task_checkpoint(self, task_id: Id) -> dict[str, Any] | None:
+        """What `checkpoint_task` kept last; `None` if nothing was kept."""
+        ...
+
+    # --- events -------------------------------------------------------------------------------
+
+    def subscribe(
+        self, kinds: str | Iterable[str] | None = None, *, after: str | None = None
+    ) -> Subscription:
+        """The events of these kinds behind `after`; without it those from now on."""
         ...
 
 
@@ -332,6 +384,16 @@ class LinkOperations(Protocol):
         """Count a failed attempt; `error` is the kind of the error, `error_class` its class.
 
         `outage` says that a provider is away, so that the attempt is repeated for longer.
+        """
+        ...
+
+    @operation(ANYBODY, repeatable=True)
+    async def read_events(
+        self, after: Id | None = None, kinds: Ids | None = None, wait: Seconds = 0.0
+    ) -> dict[str, Any]:
+        """Events that the connection may see, as `{"events", "cursor"}`; waits for the first.
+
+        Without `after` the answer is the newest cursor.
         """
         ...
 

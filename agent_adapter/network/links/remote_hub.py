@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -12,12 +12,16 @@ from agent_adapter.core.errors import NetworkError
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.network.events.event import checked_kinds, position_of
+from agent_adapter.network.events.feed import Subscription
+from agent_adapter.network.hub.task_records import TaskMetadata, metadata_from
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.connection import Connection, Socket
 from agent_adapter.network.links.frames import Notify, TurnStart
 from agent_adapter.network.links.hosted_participant import HostedParticipant
 from agent_adapter.network.links.operation import HubOperation, operations_of, to_wire
 from agent_adapter.network.links.operations import OPERATIONS, HubLike
+from agent_adapter.network.links.remote_feed import RemoteFeed
 from agent_adapter.network.links.wire import error_to_wire
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns import causes
@@ -164,6 +168,19 @@ class RemoteHub(HubLike):
         metadata = ChannelMetadata.from_dict(answer["metadata"])
         adapter = self.adapters.get(metadata.manifest.type, metadata.manifest.version)
         return adapter.state_from_dict(metadata, answer["state"])
+
+    def subscribe(
+        self, kinds: str | Iterable[str] | None = None, *, after: str | None = None
+    ) -> Subscription:
+        """The events that participants of this process may see, behind `after` or from now on."""
+        asked = checked_kinds(kinds)
+        position = None if after is None else position_of(after)
+        return Subscription(RemoteFeed(self.request, position), asked, position)
+
+    async def observe_task(self, metadata: Any) -> TaskMetadata:
+        """Keep a task that its owner has begun, or what its owner says of a known one."""
+        params = {"metadata": metadata_from(metadata).to_dict()}
+        return TaskMetadata.from_dict(await self.request("observe_task", params))
 
     async def fail_turn(self, turn: TurnRef, /, error: BaseException) -> None:
         """Count a failed attempt."""

@@ -17,11 +17,13 @@ from agent_adapter.core.errors import (
 from agent_adapter.flow.envelope import Envelope, visible_to
 from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.hub.admission import allows
+from agent_adapter.network.hub.task_records import TaskMetadata, task_of
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.operation import to_wire
 from agent_adapter.network.links.operations import OPERATIONS, PAGE
 from agent_adapter.network.links.remote_participant import FrameSink, RemoteParticipant, catch_up
 from agent_adapter.network.links.remote_participants import RemoteParticipants
+from agent_adapter.network.links.session_events import SessionEvents
 from agent_adapter.network.links.wire import failure_from_wire, hidden
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import TurnRef
@@ -54,6 +56,7 @@ class SessionHub:
         self._sink = sink
         self._instance = instance
         self._names = list(names)
+        self._events = SessionEvents(self._hub, self.participants)
 
     async def perform(self, op: str, params: Mapping[str, Any]) -> Any:
         """The result of an operation as JSON.
@@ -109,6 +112,21 @@ class SessionHub:
         turn = await self._hub.store.read(lambda tx: tx.get("turns", turn_id))
         if turn is None or turn["agent_id"] not in self.participants:
             raise NotFoundError(f"there is no turn {turn_id} here")
+
+    async def check_own_task(self, task: Any) -> None:
+        """`NotFoundError` for a task of another connection; `task` is its id, or its record."""
+        task_id = task if isinstance(task, str) else task.task_id
+        row = await self._hub.store.read(lambda tx: tx.get("tasks", task_id))
+        owners = {getattr(task, "owner_id", None), None if row is None else row["owner_id"]}
+        owners.discard(None)
+        if not owners or not owners <= self.participants.keys():
+            raise NotFoundError(f"there is no task {task_id!r} here")
+
+    async def check_seen_task(self, task_id: str) -> None:
+        """`NotFoundError` for a task that is neither its own nor of a channel it is in."""
+        row = await self._hub.store.read(lambda tx: tx.get("tasks", task_id))
+        if row is None or not await self._events.may_see_task(task_of(row)):
+            raise NotFoundError(f"there is no task {task_id!r} here")
 
     def own_turn(self, turn: TurnRef) -> TurnRef:
         """The hub's own reference to an attempt; `StaleTurn` if it is not running here."""
@@ -242,6 +260,58 @@ class SessionHub:
         adapter = self._hub.adapters.get(metadata.manifest.type, metadata.manifest.version)
         state = await self._hub.folded_state(channel_id)
         return {"metadata": metadata.to_dict(), "state": adapter.state_to_dict(state)}
+
+    async def list_tasks(
+        self,
+        owner_id: str | None,
+        *,
+        agent_id: str | None,
+        channel_id: str | None,
+        state: str | None,
+        limit: int,
+    ) -> list[TaskMetadata]:
+        """Tasks that the connection may see, newest first."""
+        owner = owner_id if agent_id is None else agent_id
+        owners: list[str | None] = [owner]
+        if owner is None and channel_id is None:
+            owners = list(self.participants)
+        found: dict[str, TaskMetadata] = {}
+        for each in owners:
+            page = await self._hub.list_tasks(each, channel_id=channel_id, state=state, limit=limit)
+            found |= {item.task_id: item for item in page if await self._events.may_see_task(item)}
+        return sorted(found.values(), key=lambda item: item.created_at, reverse=True)[:limit]
+
+    async def record_observation(
+        self,
+        *,
+        owner_id: str,
+        capability: str,
+        outcome: str,
+        latency_ms: int | None,
+        task_id: str | None,
+    ) -> None:
+        """Count the end of a task that the connection's participant has begun: no invented uses."""
+        if task_id is None:
+            raise AccessDeniedError("an observation over a connection names its task")
+        await self.check_own_task(task_id)
+        task = await self._hub.get_task(task_id)
+        if task.spec.capability != capability or task.state.value != outcome:
+            raise AccessDeniedError(
+                f"task {task_id} is {task.state.value}, its capability {task.spec.capability!r}"
+            )
+        await self._hub.record_observation(
+            owner_id=owner_id,
+            capability=capability,
+            outcome=outcome,
+            latency_ms=latency_ms,
+            task_id=task_id,
+        )
+
+    async def read_events(
+        self, after: str | None, kinds: Sequence[str] | None, wait: float
+    ) -> dict[str, Any]:
+        """Events that the connection may see."""
+        return await self._events.read(after, kinds, wait)
 
     async def fail_turn(
         self, turn: TurnRef, error: str, message: str, error_class: str | None, outage: bool
