@@ -143,7 +143,7 @@ def test_an_operation_states_who_may_ask() -> None:
         operation()
 
 
-ACTS_FOR_OTHERS = {
+ACTS_FOR_OTHERS: dict[str, dict[str, Any]] = {
     "unregister": {"agent_id": "agt_1"},
     "leave": {"agent_id": "agt_1"},
     "get_rule": {"agent_id": "agt_1"},
@@ -167,7 +167,7 @@ async def test_a_connection_acts_for_its_own(session: SessionHub, op: str) -> No
         await session.perform(op, ACTS_FOR_OTHERS[op])
 
 
-OF_CHANNELS_AND_TURNS = {
+OF_CHANNELS_AND_TURNS: dict[str, dict[str, Any]] = {
     "close_channel": {"channel_id": "chn_1"},
     "reopen": {"channel_id": "chn_1"},
     "get_channel": {"channel_id": "chn_1"},

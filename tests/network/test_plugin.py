@@ -191,7 +191,7 @@ async def test_tasks(house: House) -> None:
     ended = await house.use("tasks", action="cancel", **which)
     assert (ended["state"], ended["notes"], ended["result"]) == (
         "completed",
-        ("water boils",),
+        ["water boils"],
         "soup",
     )
     assert await house.use("tasks", action="list", state="running") == []
@@ -202,7 +202,7 @@ async def test_a_foreign_task_stays_as_it_is(house: House) -> None:
     task = await house.use("tasks", action="start", title="soup")
     house.ann = house.bob
     with pytest.raises(aa.ToolError, match="you have no task"):
-        await house.use("tasks", action="cancel", task_id=task["task_id"])
+        await house.use("tasks", action="complete", task_id=task["task_id"])
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from psycopg import errors
 from psycopg.pq import TransactionStatus
 
 from agent_adapter.store import ledger
+from agent_adapter.store.positions import MEMO
 from agent_adapter.store.postgres.clock import ServerClock
 from agent_adapter.store.postgres.connection import (
     Connection,
@@ -87,7 +88,10 @@ class PostgresWriter(writer.StoreWriter):
         if not jobs:
             return
         tx.changed.clear()
+        position = tx.memo.get(MEMO)
         tx.memo.clear()
+        if position is not None:  # the server's clock leads on from it, also for other processes
+            tx.memo[MEMO] = position
         try:
             id = self._begin(connection, tx, jobs)
             for job in jobs:
