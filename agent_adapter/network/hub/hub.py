@@ -139,7 +139,6 @@ class Hub(HubProbes):
         self.get_agent = identities.get_agent
         self.list_agents = identities.list_agents
         self.get_resume = identities.get_resume
-        self.agents_with_capability = identities.agents_with_capability
         self.set_resume = identities.set_resume
         self.get_rule = identities.get_rule
         self.set_rule = identities.set_rule
