@@ -60,39 +60,18 @@ def tasks_tool(client: AgentClient) -> ToolSpec:
             limit: for "list": how many at most.
             current: the channel of the turn.
         """
-        hub, owner = await client.hub_client.hub_like(), client.agent_id
         try:
             if action == "list":
-                found = await _listed(client, scope, state, limit)
-                await read_from(client, {task.channel_id for task in found if task.channel_id})
-                return [summary(task) for task in found]
+                return await _list(client, scope, state, limit)
             if action == "start":
-                if not title:
-                    raise ToolError('tasks(action="start") needs `title`')
-                chosen = (
-                    f"tsk_{ctx.idempotency_key}" if ctx.idempotency_key else new_secret_id("tsk")
-                )
                 channel_id = current.channel_id if current is not None else None
-                return summary(await hub.start_task(chosen, owner, title, channel_id))
+                return await _start(client, ctx, title, channel_id)
             if not task_id:
                 raise ToolError(f'tasks(action="{action}") needs `task_id`')
             if action in ("status", "wait"):
-                task = await _awaited(client, task_id, timeout if action == "wait" else 0.0)
-                await read_from(client, [task.channel_id] if task.channel_id else [])
-                return summary(task)
-            why = note or reason or None
-            if action == "cancel" and (await hub.get_task(task_id)).owner_id != owner:
-                return await _asked_to_cancel(client, await hub.get_task(task_id), reason)
-            changed = await hub.update_task(
-                task_id,
-                owner,
-                state=_ENDS[action],
-                note=note,
-                progress=payload,
-                result=result,
-                error=why if action in ("fail", "cancel") else None,
-            )
-            return summary(changed)
+                return await _status(client, task_id, timeout if action == "wait" else 0.0)
+            changes = {"note": note, "progress": payload, "result": result}
+            return await _change(client, action, task_id, changes, note or reason)
         except NetworkError as exc:
             raise ToolError(f"tasks: {exc}") from exc
 
@@ -117,6 +96,43 @@ def summary(task: TaskMetadata) -> dict[str, Any]:
         "result": task.result,
         "error": task.error,
     }
+
+
+async def _list(
+    client: AgentClient, scope: str, state: str | None, limit: int
+) -> list[dict[str, Any]]:
+    found = await _listed(client, scope, state, limit)
+    await read_from(client, {task.channel_id for task in found if task.channel_id})
+    return [summary(task) for task in found]
+
+
+async def _start(
+    client: AgentClient, ctx: ToolContext, title: str | None, channel_id: str | None
+) -> dict[str, Any]:
+    if not title:
+        raise ToolError('tasks(action="start") needs `title`')
+    hub, key = await client.hub_client.hub_like(), ctx.idempotency_key
+    chosen = f"tsk_{key}" if key else new_secret_id("tsk")
+    return summary(await hub.start_task(chosen, client.agent_id, title, channel_id))
+
+
+async def _status(client: AgentClient, task_id: str, seconds: float) -> dict[str, Any]:
+    task = await _awaited(client, task_id, seconds)
+    await read_from(client, [task.channel_id] if task.channel_id else [])
+    return summary(task)
+
+
+async def _change(
+    client: AgentClient, action: str, task_id: str, changes: dict[str, Any], why: str
+) -> dict[str, Any]:
+    """Change a task of the participant's own; of another's, ask its owner to cancel it."""
+    hub, own = await client.hub_client.hub_like(), client.agent_id
+    if action == "cancel":
+        task = await hub.get_task(task_id)
+        if task.owner_id != own:
+            return await _asked_to_cancel(client, task, why)
+    error = why or None if action in ("fail", "cancel") else None
+    return summary(await hub.update_task(task_id, own, state=_ENDS[action], error=error, **changes))
 
 
 async def _listed(
