@@ -20,8 +20,9 @@ from agent_adapter.network import (
     TurnRef,
 )
 from agent_adapter.network.links.access import ANYBODY, own
+from agent_adapter.network.links.bounds import Id
 from agent_adapter.network.links.operation import operation, operations_of, to_wire
-from agent_adapter.network.links.operations import OPERATIONS, HubLike, Id
+from agent_adapter.network.links.operations import OPERATIONS, HubLike
 from agent_adapter.network.links.remote_hub import RemoteHub
 from agent_adapter.network.links.remote_participants import RemoteParticipants
 from agent_adapter.network.links.session_hub import SessionHub

@@ -9,13 +9,11 @@ an operation, declare it here and give `Hub` the method.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Protocol
-
-from pydantic import AfterValidator, Field
+from typing import Any, Protocol
 
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
-from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
+from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.events.feed import Subscription
 from agent_adapter.network.hub.task_records import TaskMetadata
 from agent_adapter.network.identity import Passport, Resume
@@ -31,22 +29,10 @@ from agent_adapter.network.links.access import (
     own_task,
     seen_task,
 )
+from agent_adapter.network.links.bounds import Count, Id, Ids, Limit, Seconds, State, Text, Window
 from agent_adapter.network.links.operation import HubOperation, operation, operations_of
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn_types import PendingTurn, Receiver, TurnRef
-
-PAGE = 1000
-"""How many items one answer over a connection has at most."""
-
-Id = Annotated[str, Field(max_length=1000)]
-Ids = Annotated[Sequence[Id], Field(max_length=10_000)]
-Text = Annotated[str, Field(max_length=100_000)]
-Count = Annotated[int, Field(ge=0)]
-Limit = Annotated[int, Field(ge=0), AfterValidator(lambda limit: min(limit, PAGE))]
-# One more than a page: a view asks for one more than it shows.
-Window = Annotated[int, Field(ge=0), AfterValidator(lambda limit: min(limit, PAGE + 1))]
-Seconds = Annotated[float, Field(ge=0, le=20)]
-State = Annotated[ChannelState | str, AfterValidator(ChannelState)]
 
 _RULES = hub_process(
     "a rule is set where the hub runs: a participant cannot loosen its own rule over a connection"

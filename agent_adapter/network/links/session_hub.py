@@ -19,8 +19,9 @@ from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.hub.admission import allows
 from agent_adapter.network.hub.task_records import TaskMetadata, task_of
 from agent_adapter.network.identity import Passport, Resume
+from agent_adapter.network.links.bounds import PAGE
 from agent_adapter.network.links.operation import to_wire
-from agent_adapter.network.links.operations import OPERATIONS, PAGE
+from agent_adapter.network.links.operations import OPERATIONS
 from agent_adapter.network.links.remote_participant import FrameSink, RemoteParticipant, catch_up
 from agent_adapter.network.links.remote_participants import RemoteParticipants
 from agent_adapter.network.links.session_events import SessionEvents
