@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from agent_adapter.core.errors import AccessDeniedError, NotFoundError, ProtocolError
 from agent_adapter.flow.envelope import visible_to
+from agent_adapter.network.channels.metadata import ChannelMetadata
 from agent_adapter.network.events.event import (
     ENVELOPE_POSTED,
     EVENT_KINDS,
@@ -17,7 +18,7 @@ from agent_adapter.network.events.event import (
     checked_kinds,
     position_of,
 )
-from agent_adapter.network.hub.hub import Hub
+from agent_adapter.network.events.feed import EventFeed
 from agent_adapter.network.hub.task_records import TaskMetadata
 
 _READERS = 8
@@ -36,10 +37,20 @@ _SHOWN = (
 told to the participant whose turn it is."""
 
 
+class WatchedHub(Protocol):
+    """A hub, as far as its events are read here."""
+
+    feed: EventFeed
+
+    async def get_channel(self, channel_id: str) -> ChannelMetadata:
+        """The metadata of a channel."""
+        ...
+
+
 class SessionEvents:
     """The events and tasks of a hub, for the participants of one connection."""
 
-    def __init__(self, hub: Hub, own: Collection[str]) -> None:
+    def __init__(self, hub: WatchedHub, own: Collection[str]) -> None:
         self._hub = hub
         self._own = own
         self._readers = 0
