@@ -83,10 +83,14 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeTool:
-    """An agent's own tool, as far as it is known: its function and its description."""
+    """An agent's own tool, as far as it is known.
+
+    `function` is what it runs, `confirm` whether its framework would ask before a call.
+    """
 
     function: Any = None
     description: str = ""
+    confirm: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +115,7 @@ class NativePolicies:
 
     def __init__(self, said: Mapping[str, Policy] | None = None) -> None:
         self.said = dict(said or {})
-        self._specs: dict[tuple[str, int, Trust], ToolSpec] = {}
+        self._specs: dict[tuple[str, int, bool, Trust], ToolSpec] = {}
         for name, policy in self.said.items():
             if not isinstance(policy, Policy):
                 raise ToolDefinitionError(
@@ -148,7 +152,7 @@ class NativePolicies:
 
         The agent's framework checks the arguments itself. `trust` holds unless a policy says more.
         """
-        key = (name, id(tool.function), trust)
+        key = (name, id(tool.function), tool.confirm, trust)
         spec = self._specs.get(key)
         if spec is None:
             if len(self._specs) >= _MOST_SPECS:  # a model invents names
@@ -175,6 +179,8 @@ class NativePolicies:
         declared = declared_spec(tool.function)
         if declared is not None:
             options |= _declared_options(declared, for_all)
+        if tool.confirm:
+            options["confirm"] = True
         return options | for_this
 
     def _stated(self, name: str) -> dict[str, Any]:

@@ -13,11 +13,6 @@ _OPAQUE = b"opaque"
 """The tag of a result that is kept as a text about it."""
 
 
-def alike(intent: Intent) -> Row:
-    """The same tool with the same arguments for the same tenant."""
-    return {"tool": intent.tool, "digest": intent.digest, "tenant": intent.tenant}
-
-
 def found_as(tx: Transaction, row: Row, intent: Intent) -> Found:
     """What the row of an earlier call means for the same call."""
     write = row["effects"] == "write" and not intent.workflow
@@ -35,17 +30,18 @@ def found_as(tx: Transaction, row: Row, intent: Intent) -> Found:
         said = row["error_kind"] == "approval-pending" or row["call_key"] == intent.going_on
         return "again" if said else "unfinished"
     left = row["ending"] == "failed" and row["error_kind"] in _NOT_AN_END
-    left = left or (intent.repeats_failed and _may_be_run_again(tx, row, intent))
+    left = left or (intent.repeats_failed and _may_be_run_again(tx, row))
     return "again" if left or row["ending"] in ("aborted", "suspended") else "recorded"
 
 
-def _may_be_run_again(tx: Transaction, row: Row, intent: Intent) -> bool:
+def _may_be_run_again(tx: Transaction, row: Row) -> bool:
     """Whether an ended call that is safe to repeat left nothing that could be handed out.
 
     That is so if it failed and was not made again since, or its result could not be kept.
     """
     if row["ending"] == "failed":
-        since = {"run_id": row["run_id"], "ending": "ok", "n >": row["n"]} | alike(intent)
+        same = {name: row[name] for name in ("run_id", "tool", "digest", "tenant")}
+        since = same | {"ending": "ok", "n >": row["n"]}
         return not tx.select("calls", since, limit=1)
     if row["error_kind"] is not None:
         return False

@@ -11,7 +11,7 @@ import json
 
 from agent_adapter.store import keyed, ledger
 from agent_adapter.store.base import Row, Transaction
-from agent_adapter.store.earlier import alike, found_as
+from agent_adapter.store.earlier import found_as
 from agent_adapter.store.intents import Begun, Intent
 from agent_adapter.store.keys import call_key_of, once_key_of
 
@@ -90,16 +90,21 @@ def _identified(tx: Transaction, intent: Intent) -> Row | None:
         row = tx.get("calls", key_of(intent, intent.n or 1))
         return row if row is not None and row["tenant"] == intent.tenant else None
     if intent.place is not None:
-        row = _newest(tx, {"place": intent.place} | alike(intent))
+        row = _newest(tx, {"place": intent.place} | _alike(intent))
         if row is not None:
             return row
     if intent.attempt > 1:
         return _unissued(tx, intent)
     if intent.place is None and intent.reexecutes and intent.call_id is not None:
-        same = alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
+        same = _alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
         row = _first(tx, same | {"call_id": intent.call_id}, by="last_attempt")
         return None if row is None else _last_repeat(tx, row)
     return _suspended(tx, intent)
+
+
+def _alike(intent: Intent) -> Row:
+    """The same tool with the same arguments for the same tenant."""
+    return {"tool": intent.tool, "digest": intent.digest, "tenant": intent.tenant}
 
 
 def _unissued(tx: Transaction, intent: Intent) -> Row | None:
@@ -107,7 +112,7 @@ def _unissued(tx: Transaction, intent: Intent) -> Row | None:
 
     One that was aborted had no effect: it answers only if no other is left.
     """
-    same = alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
+    same = _alike(intent) | {"run_id": intent.run_id, "principal": intent.principal}
     left = _issued_before(tx, intent)
     row = None
     if intent.repeats_failed:  # what has happened answers before a call that failed
@@ -176,7 +181,7 @@ def _suspended(tx: Transaction, intent: Intent) -> Row | None:
     """
     if intent.conversation is None:
         return None
-    same = alike(intent) | {"asker": intent.asker}
+    same = _alike(intent) | {"asker": intent.asker}
     same |= {"principal": intent.principal, "conversation": intent.conversation}
     row = _first(tx, same | {"ending": "suspended"}, by="started_at")
     if row is not None or not intent.workflow:
@@ -214,7 +219,7 @@ def settled(tx: Transaction, intent: Intent) -> Row | None:
         if row is None or row["ending"] in (None, "unknown", "aborted"):
             continue
         where = ("run_id", intent.run_id) if intent.place is None else ("place", intent.place)
-        if row[where[0]] == where[1] and alike(intent).items() <= row.items():
+        if row[where[0]] == where[1] and _alike(intent).items() <= row.items():
             return row
     return None
 
@@ -242,9 +247,9 @@ def _repeats(tx: Transaction, intent: Intent, last: int) -> Begun | None:
     rows: list[Row] = []
     may_be = _any_unclear(tx)
     if may_be and (last or intent.place is not None):
-        rows = _unclear(tx, {"run_id": intent.run_id} | alike(intent))
+        rows = _unclear(tx, {"run_id": intent.run_id} | _alike(intent))
     if may_be and intent.asker:
-        theirs = {"asker": intent.asker} | alike(intent)
+        theirs = {"asker": intent.asker} | _alike(intent)
         recent = _unclear(tx, theirs | {"started_at >=": tx.now - DOUBT_SECONDS})
         known = {row["call_key"] for row in rows}
         rows += [row for row in recent if row["call_key"] not in known]
@@ -259,7 +264,7 @@ def _ended_before(tx: Transaction, intent: Intent) -> list[Row]:
 
     A tool that is called anew makes its own calls in another run, so they are found by the asker.
     """
-    ended = {"effects": "write", "ending": "ok"} | alike(intent)
+    ended = {"effects": "write", "ending": "ok"} | _alike(intent)
     if intent.run_id == intent.root_run_id:
         return tx.select("calls", ended | {"run_id": intent.run_id}, limit=_SHOWN)
     theirs = tx.select(

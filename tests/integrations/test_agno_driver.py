@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("agno")
 
+from agno.tools import Toolkit
 from agno.tools.function import Function
 
 import agent_adapter as aa
@@ -152,3 +153,26 @@ async def test_the_agent_itself_stays_as_it_is() -> None:
     agent = agent_of([])
     await _round(agent, tools=[aa.spec_of(count)])
     assert (agent.tools, agent.tool_hooks) == ([], None)
+
+
+@pytest.mark.parametrize("in_toolkit", [False, True])
+async def test_a_native_confirmation_asks_the_hubs_port(in_toolkit: bool) -> None:
+    """A function of Agno's that requires confirmation parks the turn, and runs once after it."""
+    ran: list[int] = []
+
+    def send(amount: int) -> str:
+        """Sends."""
+        ran.append(amount)
+        return f"sent {amount}"
+
+    function = Function.from_callable(send)
+    function.requires_confirmation = True
+    toolkit = Toolkit(name="post", tools=[send], requires_confirmation_tools=["send"])
+    executor = executor_of()
+    executor.approval = aa.DeferredApproval(executor.store)
+    native = toolkit if in_toolkit else function
+    script = [[("c1", "send", {"amount": 5})], "sent it"]
+    [record] = (await _round(agent_of([native], *script), executor=executor)).waits_for
+    await aa.Inbox(executor.store).approve(record, reviewer="eve")
+    port = await _round(agent_of([native], *script), executor=executor, attempt=2)
+    assert (port.body, ran, function.requires_confirmation) == ("sent it", [5], True)

@@ -72,7 +72,9 @@ def native_tools(agent: Any) -> NativeTools:
         for function in functions:
             if not getattr(function.entrypoint, EXPORTED, False):
                 found[function.name] = NativeTool(
-                    function=function.entrypoint, description=function.description or ""
+                    function=function.entrypoint,
+                    description=function.description or "",
+                    confirm=bool(function.requires_confirmation),
                 )
     return NativeTools(tools=found, complete=complete)
 
@@ -165,6 +167,8 @@ class _Round:
             )
         if added:
             mine.tools = [*(agent.tools or ()), *added]
+        if isinstance(mine.tools, (list, tuple)):
+            mine.tools = [_ungated(tool) for tool in mine.tools]
         self._ours = frozenset(_exported(mine.tools).names())
         self._own = native_tools(agent)
         mine.tool_hooks = [*(agent.tool_hooks or ()), self._hook()]
@@ -208,6 +212,28 @@ class _Round:
             return value
 
         return govern
+
+
+def _ungated(tool: Any) -> Any:
+    """A native tool without Agno's own confirmation: the turn's executor asks in its place."""
+    from agno.tools.function import Function
+
+    def of_function(function: Any) -> Any:
+        if not function.requires_confirmation or getattr(function.entrypoint, EXPORTED, False):
+            return function
+        mine = function.model_copy(deep=False)
+        mine.requires_confirmation = False
+        return mine
+
+    if isinstance(tool, Function):
+        return of_function(tool)
+    if not isinstance(getattr(tool, "functions", None), Mapping):
+        return tool
+    mine = copy.copy(tool)
+    for name in ("functions", "async_functions"):
+        inside = {key: of_function(each) for key, each in getattr(tool, name, {}).items()}
+        setattr(mine, name, type(tool.functions)(inside))
+    return mine
 
 
 async def _called(function_call: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
