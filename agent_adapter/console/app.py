@@ -20,6 +20,8 @@ from agent_adapter.console import (
     event_streams,
     health,
     in_doubt,
+    people,
+    repairs,
     runs,
     sign_in,
     tools,
@@ -82,7 +84,8 @@ def create_app(
         per_minute=requests_per_minute,
         undo_window=undo_window,
     )
-    sections = (sign_in, approvals, runs, in_doubt, channels, tools, health, event_streams)
+    pages = (sign_in, approvals, runs, in_doubt, channels, tools, health, people)
+    sections = (*pages, repairs, event_streams)
     app = Starlette(
         routes=[
             Mount("/static", StaticFiles(directory=_STATIC), name="static"),

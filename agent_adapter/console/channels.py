@@ -17,6 +17,14 @@ from starlette.routing import Route
 
 from agent_adapter.console import actions
 from agent_adapter.console.authentication import Person
+from agent_adapter.console.channel_view import (
+    Path,
+    grouped,
+    path_of,
+    setters,
+    turn_sentence,
+    waits_of,
+)
 from agent_adapter.console.graph_svg import graph_svg
 from agent_adapter.console.pages import Console, Form, action, page, see_other
 from agent_adapter.console.paging import page_links
@@ -34,10 +42,11 @@ from agent_adapter.network.channels.reports import (
     LogLine,
     list_lines,
     log_lines,
+    replayed,
     report_of,
     text_line,
 )
-from agent_adapter.network.channels.search import find_channels
+from agent_adapter.network.channels.search import find_channels, find_entries
 from agent_adapter.network.channels.snapshot import channel_row
 from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
@@ -67,6 +76,11 @@ class _ChannelQuery(Parameters):
 
 class _NewerQuery(Parameters):
     since: EntryNumber = 0
+
+
+class _SearchQuery(Parameters):
+    q: Text = None
+    before: Annotated[EntryNumber, Field(ge=1)] | None = None
 
 
 class _EarlierQuery(Parameters):
@@ -125,20 +139,23 @@ async def _render(
         text = text or await console.store.read(partial(_text_of, command.id, person.reviewer))
     found = await channel_report(console, channel_id)
     lines = await log_page(console, channel_id)
+    last = lines[-1].seq if lines else 0
     row, names, expectations, served = await console.store.read(lambda tx: _facts(tx, channel_id))
     picture = await _picture(console, row, names)
+    seen = await console.store.read(partial(_seen, found, names, served))
     return console.render(
         request,
         "channel.html",
         report=found,
-        lines=lines,
+        lines=lines[::-1] if query.order == "newest" else lines,
         first=lines[0].seq if lines else 0,
-        last=lines[-1].seq if lines else 0,
+        last=last,
         text_line=text_line,
         picture=picture,
-        svg=None if picture is None else Markup(graph_svg(picture, _current(row, found))),  # noqa: S704  # escapes its texts itself
+        svg=None if picture is None else _drawn(picture, _current(row, found), seen["taken"]),
         rules=[] if picture is None else _rules(picture),
         expectations=expectations,
+        **seen,
         speakers=await actions.speakers(console.settings, person, channel_id),
         served=served,
         key=secrets.token_hex(8),
@@ -162,6 +179,7 @@ async def _log(console: Console, request: Request, person: Person) -> Response:
         "_log.html",
         lines=lines,
         text_line=text_line,
+        grouped=grouped,
         channel_id=channel_id,
         last=lines[-1].seq if lines else since,
     )
@@ -179,9 +197,41 @@ async def _earlier(console: Console, request: Request, person: Person) -> Respon
         "log.html",
         lines=lines,
         text_line=text_line,
+        grouped=grouped,
         channel_id=channel_id,
         first=lines[0].seq if lines else 0,
+        heading="Earlier messages",
     )
+
+
+async def _search(console: Console, request: Request, person: Person) -> Response:
+    """The entries of a log that have a text, the newest first."""
+    channel_id = request.path_params["id"]
+    query = read_query(request, _SearchQuery)
+    await channel_report(console, channel_id)
+    lines, more = await console.store.read(
+        lambda tx: find_entries(tx, channel_id, query.q or "", before=query.before)
+    )
+    filters = {"q": query.q}
+    return console.render(
+        request,
+        "log.html",
+        lines=lines,
+        text_line=text_line,
+        grouped=grouped,
+        channel_id=channel_id,
+        first=0,
+        heading=f"Messages with “{query.q or ''}”",
+        links=page_links(request, filters, start=query.before, following=more, name="before"),
+    )
+
+
+async def _replay(console: Console, request: Request, person: Person) -> Response:
+    """The log folded again, compared with the state that the store holds."""
+    channel_id = request.path_params["id"]
+    await channel_report(console, channel_id)
+    report = await console.store.read(lambda tx: replayed(tx, channel_id))
+    return console.render(request, "replay.html", report=report, channel_id=channel_id)
 
 
 async def _speak(console: Console, request: Request, person: Person, form: Form) -> Response:
@@ -270,6 +320,27 @@ async def log_page(
     return await console.store.read(op)
 
 
+def _seen(
+    found: ChannelReport, names: dict[str, str], served: bool, tx: Transaction
+) -> dict[str, Any]:
+    """What people want to know of a channel: why it waits, who set what, the way it took."""
+    channel_id = found.line.channel_id
+    expected = found.line.expected
+    is_person = expected is not None and queries.human_id(tx, expected) is not None
+    return {
+        "sentence": turn_sentence(found.turn, is_person=is_person, served=served),
+        "waits": waits_of(tx, found.turn),
+        "setters": setters(tx, channel_id, list(found.context_vars), names),
+        "taken": path_of(tx, channel_id),
+        "grouped": grouped,
+    }
+
+
+def _drawn(picture: Picture, current: str | None, path: Path) -> Markup:
+    drawn = graph_svg(picture, current, spoke=path.spoke, steps=path.steps)
+    return Markup(drawn)  # noqa: S704  # it escapes its texts itself
+
+
 def _facts(
     tx: Transaction, channel_id: str
 ) -> tuple[Row, dict[str, str], list[dict[str, Any]], bool]:
@@ -308,6 +379,8 @@ ROUTES: list[Route] = [
     page("/channels/{id}", _show),
     page("/channels/{id}/entries", _log),
     page("/channels/{id}/earlier", _earlier),
+    page("/channels/{id}/replay", _replay),
+    page("/channels/{id}/search", _search),
     action("/channels/{id}/speak", _speak),
     action("/channels/{id}/fork", _fork, role="admin"),
     action("/channels/{id}/resume", _resume, role="admin"),

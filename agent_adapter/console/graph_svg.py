@@ -6,6 +6,7 @@ Made here, without a library or a script, so that the content security policy st
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from html import escape
 
@@ -13,9 +14,10 @@ from agent_adapter.core.inert import visible
 from agent_adapter.flow.picture import Arrow, Node, Picture
 
 _WIDTH, _HEIGHT = 150, 40
-_ACROSS, _DOWN = 40, 56
+_ACROSS, _DOWN = 60, 72
 _MARGIN = 30
 _LONGEST = 18
+_WORDS = 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,18 @@ class _Box:
         return self.x + _WIDTH / 2
 
 
-def graph_svg(picture: Picture, current: str | None = None, *, title: str = "Speakers") -> str:
+def graph_svg(
+    picture: Picture,
+    current: str | None = None,
+    *,
+    spoke: Collection[str] = (),
+    steps: Collection[tuple[str, str]] = (),
+    title: str = "Speakers",
+) -> str:
     """The picture as one `<svg>` element without scripts and styles; its texts are escaped.
 
-    `current` is the id of the current speaker.
+    `current` is the id of the current speaker; `spoke` are those who have spoken, `steps` who spoke
+    after whom: the path that was taken.
     """
     boxes, width, height = _placed(picture)
     lit = "" if current is None else _name_of(picture, current)
@@ -46,18 +56,22 @@ def graph_svg(picture: Picture, current: str | None = None, *, title: str = "Spe
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8"'
         ' markerHeight="8" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z"/></marker></defs>',
     ]
-    parts += [_arrow(arrow, boxes, number) for number, arrow in enumerate(picture.arrows)]
     parts += [
-        _box(box, lit=box.node.kind == "speaker" and box.node.key == current)
-        for box in boxes.values()
+        _arrow(arrow, boxes, number, taken=_is_taken(arrow, boxes, steps))
+        for number, arrow in enumerate(picture.arrows)
     ]
+    for box in boxes.values():
+        is_speaker, key = box.node.kind == "speaker", box.node.key
+        parts.append(
+            _box(box, lit=is_speaker and key == current, spoke=is_speaker and key in spoke)
+        )
     return "".join([*parts, "</svg>"])
 
 
 def _placed(picture: Picture) -> tuple[dict[str, _Box], float, float]:
     layers = _layers(picture)
     widest = max((len(layer) for layer in layers), default=1)
-    width = 2 * _MARGIN + widest * _WIDTH + (widest - 1) * _ACROSS + 60
+    width = 2 * _MARGIN + widest * _WIDTH + (widest - 1) * _ACROSS + 200
     boxes: dict[str, _Box] = {}
     for depth, layer in enumerate(layers):
         used = len(layer) * _WIDTH + (len(layer) - 1) * _ACROSS
@@ -95,10 +109,15 @@ def _layers(picture: Picture) -> list[list[Node]]:
     return [layer for layer in layers if layer]
 
 
-def _box(box: _Box, *, lit: bool) -> str:
+def _is_taken(arrow: Arrow, boxes: dict[str, _Box], steps: Collection[tuple[str, str]]) -> bool:
+    source, target = boxes.get(arrow.source), boxes[arrow.target]
+    return source is not None and (source.node.key, target.node.key) in steps
+
+
+def _box(box: _Box, *, lit: bool, spoke: bool) -> str:
     node = box.node
     round_ = _HEIGHT / 2 if node.kind == "end" else 6
-    classes = f"node {node.kind}" + (" current" if lit else "")
+    classes = f"node {node.kind}" + (" spoke" if spoke else "") + (" current" if lit else "")
     return (
         f'<g class="{classes}"><title>{_text(node.label)}</title>'
         f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{_WIDTH}" height="{_HEIGHT}"'
@@ -108,17 +127,17 @@ def _box(box: _Box, *, lit: bool) -> str:
     )
 
 
-def _arrow(arrow: Arrow, boxes: dict[str, _Box], number: int) -> str:
+def _arrow(arrow: Arrow, boxes: dict[str, _Box], number: int, *, taken: bool) -> str:
     target = boxes[arrow.target]
-    kind = "arrow dashed" if arrow.dashed else "arrow"
+    kind = ("arrow dashed" if arrow.dashed else "arrow") + (" taken" if taken else "")
     if arrow.source == "start":
         path = f"M{target.middle:.1f} {target.y - 22:.1f}L{target.middle:.1f} {target.y - 2:.1f}"
         return f'<path class="{kind}" d="{path}" marker-end="url(#tip)"/>'
     source = boxes[arrow.source]
     path, x, y = _curve(source, target, number)
-    number_text = arrow.label.partition(".")[0] if arrow.label[:1].isdigit() else ""
-    label = f'<text class="mark" x="{x:.1f}" y="{y:.1f}">{_text(number_text)}</text>'
-    shown = label if number_text else ""
+    words = _short(arrow.label.removesuffix("."), _WORDS)
+    label = f'<text class="mark" x="{x:.1f}" y="{y:.1f}">{_text(words)}</text>'
+    shown = label if words else ""
     return (
         f"<g><title>{_text(arrow.label or 'then')}</title>"
         f'<path class="{kind}" d="{path}" marker-end="url(#tip)"/>{shown}</g>'
@@ -164,10 +183,10 @@ def _name_of(picture: Picture, agent_id: str) -> str:
     return next(found, "")
 
 
-def _short(label: str) -> str:
-    """The part of a label that fits into a box; its tooltip has the whole text."""
+def _short(label: str, longest: int = _LONGEST) -> str:
+    """The part of a label that has room; its tooltip has the whole text."""
     line = " ".join(label.split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def _text(text: str) -> str:

@@ -25,10 +25,16 @@ from agent_adapter.console.parameters import (
 from agent_adapter.console.problems import Problem
 from agent_adapter.console.routing import in_path
 from agent_adapter.console.row_types import CallRow
+from agent_adapter.console.timeline import (
+    TimelineFilter,
+    TimelineItem,
+    TimelineStatus,
+    timeline,
+)
 from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.exec import ledger
 from agent_adapter.store import ledger as chain
-from agent_adapter.store import queries
+from agent_adapter.store import queries, switch
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.run_search import RunFilter, RunStatus, find_runs
 
@@ -76,7 +82,23 @@ class _RunListQuery(Parameters):
 
 
 class _RunQuery(Parameters):
+    status: TimelineStatus | None = None
+    tool: Text = None
+    who: Text = None
+    q: Text = None
+    since: Moment = None
+    until: Moment = None
     start: Start = None
+
+    def wanted(self) -> TimelineFilter:
+        return TimelineFilter(
+            status=self.status,
+            tool=self.tool,
+            who=self.who,
+            text=self.q,
+            since=seconds_of(self.since),
+            until=seconds_of(self.until),
+        )
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
@@ -101,23 +123,52 @@ async def _list(console: Console, request: Request, person: Person) -> Response:
 
 async def _show(console: Console, request: Request, person: Person) -> Response:
     run_id = request.path_params["id"]
-    start = read_query(request, _RunQuery).start
+    query = read_query(request, _RunQuery)
     line = await run_line(console, run_id)
-    found, more = await steps(console, run_id, start, _CALLS_LISTED)
-    refusals = await console.store.read(lambda tx: _refusals(tx, run_id)) if start is None else []
+    shown, more, facts = await console.store.read(
+        partial(_run_facts, run_id, console.settings.tenant, query.wanted(), query.start)
+    )
     report = await _report(console, run_id) if line.entries <= _VERIFIED_WITH_PAGE else None
-    labels = await console.store.read(lambda tx: queries.taints(tx, [f"run:{run_id}"]))
+    filters = query.model_dump(exclude={"start"})
     return console.render(
         request,
         "run.html",
         line=line,
-        steps=found,
-        more=more,
-        first_page=start is None,
-        refusals=refusals,
+        items=shown,
+        links=page_links(request, filters, start=query.start, following=more),
+        filters=filters,
+        statuses=get_args(TimelineStatus),
         report=report,
-        labels=labels,
+        **facts,
     )
+
+
+def _run_facts(
+    run_id: str, tenant: str, wanted: TimelineFilter, start: float | None, tx: Transaction
+) -> tuple[list[tuple[TimelineItem, Step | None]], float | None, dict[str, Any]]:
+    """A page of the timeline, where the next one begins, and what else the page shows."""
+    items, more = timeline(tx, run_id, tenant, wanted, limit=_CALLS_LISTED, start=start)
+    notes = _notes(tx, [item.row for item in items if item.kind == "call"])
+    shown = [
+        (
+            item,
+            _step(tx, item.row, notes.get(item.row["call_key"], ()))
+            if item.kind == "call"
+            else None,
+        )
+        for item in items
+    ]
+    # The calls that an agent makes in its turn of a channel are the run of that turn.
+    turn = tx.get("turns", run_id)
+    mine = turn is not None and queries.channel_row(tx, turn["channel_id"], tenant) is not None
+    run = tx.get("runs", run_id) or {}
+    facts = {
+        "labels": queries.taints(tx, [f"run:{run_id}"]),
+        "turn": turn if mine else None,
+        "cancelled": bool(run.get("cancelled")),
+        "stopped": switch.stopped(tx),
+    }
+    return shown, more, facts
 
 
 async def _chain(console: Console, request: Request, person: Person) -> Response:
@@ -225,11 +276,6 @@ def _notes(tx: Transaction, rows: list[Row]) -> dict[str, tuple[dict[str, Any], 
         key = entry["call_key"]
         notes[key] = (*notes.get(key, ()), _entry(entry))
     return notes
-
-
-def _refusals(tx: Transaction, run_id: str) -> list[dict[str, Any]]:
-    """The calls of the run that were refused before they started."""
-    return [_entry(row) for row in queries.refused_calls(tx, run_id, _CALLS_LISTED)]
 
 
 def _entry(row: Row) -> dict[str, Any]:

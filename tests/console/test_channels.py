@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agent_adapter.flow.envelope import EV_CONTEXT_SET, Envelope
 from agent_adapter.store.sqlite import SqliteStore
 from tests.console._answers import undescribed
 from tests.console._shop import ShopConsole, field
@@ -230,3 +231,58 @@ async def test_answers_about_channels_are_as_the_document_describes_them(room: R
         answer = client.get("/api/v1" + path.format(id=value), headers=headers)
         assert answer.status_code == 200, (path, answer.text)
         assert undescribed("GET", path, answer.json()) == [], path
+
+
+async def test_a_channel_reads_as_people_write(room: Room) -> None:
+    """What belongs to the protocol is folded away, and the newest can come first."""
+    await room.at.people["ana"].send(room.channel.channel_id, "hello\nthere")
+    await room.at.settle()
+    ana = await room.browser()
+    text = ana.get(room.path).text
+    assert len(re.findall(r'<li class="entry protocol">', text)) == 1
+    assert re.search(r"\d protocol entries: channel.invite", text)
+    newest = ana.get(f"{room.path}?order=newest").text
+    assert newest.index("hello\nthere") < newest.index("protocol entries")
+    assert text.index("protocol entries") < text.index("hello\nthere")
+
+
+async def test_a_channel_says_whose_turn_it_is_and_why_it_waits(room: Room) -> None:
+    """In words, with the calls of the turn."""
+    text = (await room.browser()).get(room.path).text
+    assert "waits for a message of ana" in text
+    turn = field(text, "turn")
+    assert f'href="/runs/{turn}"' in text
+
+
+async def test_variables_say_who_set_them(room: Room) -> None:
+    """And with which entry."""
+    data = {"set": {"colour": "red"}}
+    change = Envelope(room.channel.channel_id, room.at.id("ana"), None, EV_CONTEXT_SET, data)
+    await room.at.people["ana"].send_envelope(change)
+    await room.at.settle()
+    text = (await room.browser()).get(room.path).text
+    row = re.search(r"<tr><td>colour</td>.*?</tr>", text, re.DOTALL)
+    assert row is not None and "red" in row[0] and "ana" in row[0] and "entry" in row[0]
+
+
+async def test_a_transcript_is_searched(room: Room) -> None:
+    """By a part of a text, in any case."""
+    await room.at.people["ana"].send(room.channel.channel_id, "the Grüße are late")
+    await room.at.settle()
+    ana = await room.browser()
+    assert "are late" in ana.get(f"{room.path}/search", params={"q": "GRÜSSE"}).text
+    assert "are late" not in ana.get(f"{room.path}/search?q=nothing").text
+
+
+async def test_the_path_that_was_taken_is_drawn(room: Room) -> None:
+    """Who has spoken, in the graph."""
+    await room.at.people["ana"].send(room.channel.channel_id, "hi")
+    await room.at.settle()
+    text = (await room.browser()).get(room.path).text
+    assert 'class="node speaker spoke"><title>ana</title>' in text
+
+
+async def test_a_log_is_replayed(room: Room) -> None:
+    """And compared with what the store holds."""
+    text = (await room.browser()).get(f"{room.path}/replay").text
+    assert 'data-replay="equal"' in text

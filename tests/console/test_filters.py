@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 import agent_adapter as aa
-from agent_adapter.store.base import Transaction
-from agent_adapter.store.conditions import has_text
 from agent_adapter.store.memory import MemoryStore
 from agent_adapter.store.sqlite import SqliteStore
 from tests.console._shop import Browser, ShopConsole
@@ -145,30 +143,3 @@ async def test_a_query_for_a_time_that_is_none_is_refused(shop: ShopConsole) -> 
     """With the parameter's name."""
     answer = (await shop.browser()).get("/runs?since=soon")
     assert answer.status_code == 422 and "since" in answer.text
-
-
-@pytest.mark.parametrize(
-    ("value", "wanted", "found"),
-    [
-        ("Größe", "GRÖSSE", True),
-        ("refund", "FUN", True),
-        (b"\xffpay me", "PAY", True),
-        ("100%", "%", True),
-        ("100", "%", False),
-        ("a_b", "A_", True),
-        ("axb", "a_", False),
-        (None, "x", False),
-        ("ﬁle", "FI", True),
-    ],
-)
-async def test_a_text_contains_another(tmp_path: Any, value: Any, wanted: str, found: bool) -> None:
-    """Whatever the case of either; no character is a wildcard; the same in every store."""
-    assert has_text(value, wanted) is found
-
-    def op(tx: Transaction) -> int:
-        tx.insert("payloads", {"id": "p", "run_id": "r", "data": value})
-        return tx.count("payloads", {"data has": wanted})
-
-    for store in (SqliteStore(tmp_path / "s.db"), MemoryStore()):
-        assert await store.write(op) == found
-        await store.aclose()

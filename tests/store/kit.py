@@ -204,6 +204,29 @@ async def comparisons_compare(store: Store, clock: KitClock) -> None:
 
 
 @_check
+async def texts_are_found_by_a_part(store: Store, clock: KitClock) -> None:
+    """`has` compares without case; no character of it is a wildcard, and `None` has nothing."""
+    texts = ("Größe", "refund", "100%", "a_b", None, "ﬁle")
+    await store.write(
+        lambda tx: [tx.insert("meta", {"name": f"m{n}", "value": t}) for n, t in enumerate(texts)]
+    )
+    expected = {
+        "GRÖSSE": ["m0"],
+        "FUN": ["m1"],
+        "%": ["m2"],
+        "_": ["m3"],
+        "A_": ["m3"],
+        "FI": ["m5"],
+        "'; --": [],
+        "none": [],
+    }
+    for wanted, names in expected.items():
+        where = {"value has": wanted, "name in": [f"m{n}" for n in range(6)]}
+        rows = await store.read(lambda tx, where=where: tx.select("meta", where, order_by="name"))
+        assert [row["name"] for row in rows] == names, wanted
+
+
+@_check
 async def none_is_a_value_of_its_own(store: Store, clock: KitClock) -> None:
     """None equals None alone; no comparison with a value matches a column that is None."""
     await _filled(store)

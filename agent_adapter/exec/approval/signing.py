@@ -237,6 +237,12 @@ def read_public_key(path: str | os.PathLike[str]) -> str:
         ) from exc
 
 
+def checked_public_key(text: str) -> str:
+    """A public key (`ed25519:…`) in its one form; `ToolDefinitionError` for a text that is none."""
+    check_installed("signing")
+    return _text_of(_public_key("key", text))
+
+
 def _text_of(key: Ed25519PublicKey) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 

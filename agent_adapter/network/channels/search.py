@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agent_adapter.network.channels.log import stored
-from agent_adapter.network.channels.reports import ChannelLine, LogLine, line_of
+from agent_adapter.network.channels.log import read_from
+from agent_adapter.network.channels.reports import ChannelLine, LogLine, line_of, text_line
+from agent_adapter.network.channels.snapshot import channel_row
 from agent_adapter.store import queries
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.conditions import has_text
 
 _CHUNK = 200
 _LOOKED_AT = 20_000
+_ENTRIES_LOOKED_AT = 5_000
 _SEARCHED = ("channel_id", "type", "close_reason", "labels")
 
 
@@ -53,16 +55,26 @@ def find_channels(
 def find_entries(
     tx: Transaction, channel_id: str, text: str, *, limit: int = 100, before: int | None = None
 ) -> tuple[list[LogLine], int | None]:
-    """Entries of a log that have a text, the newest first, and where the next page begins."""
+    """Entries of a log that say a text, the newest first, and where the next page begins.
+
+    A page looks at 5,000 entries at most: it may be short and have a next page.
+    """
     names = queries.member_names(tx, channel_id)
-    where: dict[str, Any] = {"channel_id": channel_id, "body has": text}
-    where |= {} if before is None else {"seq <": before}
-    rows = tx.select("envelopes", where, order_by="seq", descending=True, limit=limit + 1)
-    lines = []
-    for row in rows[:limit]:
-        sender = names.get(row["sender_id"]) or str(row["sender_id"])
-        lines.append(LogLine(seq=row["seq"], sender=sender, envelope=stored(row["body"])))
-    return lines, lines[-1].seq if len(rows) > limit else None
+    found: list[LogLine] = []
+    at = before if before is not None else channel_row(tx, channel_id)["seq"] + 1
+    least = max(1, at - _ENTRIES_LOOKED_AT)
+    while at > least:
+        start = max(least, at - _CHUNK)
+        # In Python, and not by a condition: bodies are JSON with escapes.
+        for seq, envelope in reversed(read_from(tx, channel_id, start - 1, at - start)):
+            if not has_text(text_line(envelope), text):
+                continue
+            if len(found) == limit:
+                return found, found[-1].seq
+            sender = names.get(envelope.sender_id) or str(envelope.sender_id)
+            found.append(LogLine(seq=seq, sender=sender, envelope=envelope))
+        at = start
+    return found, least if least > 1 else None
 
 
 def _channels_of(tx: Transaction, name: str | None) -> set[str]:

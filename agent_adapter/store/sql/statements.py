@@ -19,14 +19,12 @@ from sqlalchemy.sql.elements import ColumnElement
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.conditions import check_columns, refuse_none, term
 from agent_adapter.store.sql.schema import core_table
+from agent_adapter.store.sql.text_search import has_text_in
 from agent_adapter.store.tables import TABLES, Table
 from agent_adapter.store.witness import WITNESSED
 
 InsertIfAbsent = Callable[[sa.Table], Any]
 """A dialect's `INSERT … ON CONFLICT DO NOTHING` for a table."""
-
-HAS_TEXT = "agent_adapter_has_text"
-"""The function of a connection that answers `has` conditions: `(value, wanted)` to 0 or 1."""
 
 Shape = tuple[tuple[str, int], ...]
 """Each written condition with how many values it binds; `-1` stands for `None`."""
@@ -189,7 +187,7 @@ def _conditions(declared: Table, shape: Shape, start: int) -> list[ColumnElement
             conditions.append(column.in_(several) if several else sa.false())
             place += count
         elif read.comparison == "has":
-            conditions.append(getattr(sa.func, HAS_TEXT)(column, _bind(place)) == sa.true())
+            conditions.append(has_text_in(declared, read.column, _bind(place)))
             place += 1
         else:
             conditions.append(_COMPARE[read.comparison](column, _bind(place)))

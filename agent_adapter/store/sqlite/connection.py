@@ -15,7 +15,8 @@ from sqlalchemy.dialects.sqlite import Insert
 
 from agent_adapter.core.errors import StoreError
 from agent_adapter.store.conditions import has_text
-from agent_adapter.store.sql.statements import HAS_TEXT, Statements
+from agent_adapter.store.sql.statements import Statements
+from agent_adapter.store.sql.text_search import HAS_TEXT
 
 _CACHED_STATEMENTS = 512
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
