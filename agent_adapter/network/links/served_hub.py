@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.channels.metadata import ChannelMetadata
+from agent_adapter.network.events.feed import EventFeed
 from agent_adapter.network.identity import AuthBlock, Passport, Resume
 from agent_adapter.network.links.local import InProcessHub
 from agent_adapter.network.rules import Rule
@@ -15,6 +16,8 @@ from agent_adapter.network.turns.turn_types import Receiver, TurnRef
 
 class ServedHub(InProcessHub, Protocol):
     """`Hub`, which is not imported here: it serves endpoints itself."""
+
+    feed: EventFeed
 
     async def register_identity(
         self,
