@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -33,6 +34,9 @@ STALE_TEXT = (
 
 MAX_BULK = 100
 """The maximum number of records in one bulk decision."""
+
+MAX_PREVIEWED = 500
+"""The maximum number of records in one preview, and in the decision on it."""
 
 
 class CommandResult(BaseModel):
@@ -90,7 +94,7 @@ async def decide(
             undo_within=undo_within,
         )
     except AgentAdapterError as exc:
-        raise Problem(422, exc.kind, str(exc)) from exc
+        raise _invalid(exc) from exc
     if isinstance(record, Refusal):
         raise refused(record)
     return record
@@ -152,6 +156,40 @@ async def decide_several(
     for id, seen in records:
         try:
             decided.append(await decide(settings, person, id, verdict, seen=seen, reason=reason))
+        except Problem as problem:
+            failed.append(problem.message)
+    return decided, failed
+
+
+async def decide_bulk(
+    settings: Settings,
+    person: Person,
+    records: Sequence[tuple[str, Seen]],
+    verdict: Verdict,
+    *,
+    reason: str | None = None,
+) -> tuple[list[ApprovalRecord], list[str]]:
+    """Decide requests for one tool, each as it was shown in a preview; as `decide_several`."""
+    person.check("approver")
+    if not 0 < len(records) <= MAX_PREVIEWED:
+        raise Problem(422, "bulk", f"choose 1 to {MAX_PREVIEWED} requests")
+    found = [await approval_record(settings, id) for id, _ in records]
+    if len({(each.tool, each.fingerprint) for each in found}) != 1:
+        raise Problem(422, "bulk", "only requests for the same tool can be decided together")
+    decided, failed = [], []
+    for id, seen in records:
+        try:
+            decided.append(
+                await decide(
+                    settings,
+                    person,
+                    id,
+                    verdict,
+                    seen=seen,
+                    reason=reason,
+                    undo_within=settings.undo_window,
+                )
+            )
         except Problem as problem:
             failed.append(problem.message)
     return decided, failed
@@ -279,7 +317,16 @@ async def _check_edits(settings: Settings, id: str, arguments: Mapping[str, Any]
     try:
         spec.validate(arguments)
     except ToolArgsInvalid as exc:
-        raise Problem(422, exc.kind, str(exc)) from exc
+        raise _invalid(exc) from exc
+
+
+def _invalid(exc: AgentAdapterError) -> Problem:
+    """The problem of a decision that is not valid, with what is wrong in each argument."""
+    fields: dict[str, str] = {}
+    for line in exc.problems if isinstance(exc, ToolArgsInvalid) else ():
+        path, _, text = line.partition(": ")
+        fields.setdefault(re.split(r"[.\[]", path)[0], text)
+    return Problem(422, exc.kind, str(exc), fields)
 
 
 async def _check_channel(settings: Settings, channel_id: str) -> None:

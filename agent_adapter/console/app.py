@@ -16,7 +16,9 @@ from starlette.staticfiles import StaticFiles
 
 from agent_adapter.console import (
     approvals,
+    bulk,
     channels,
+    deciding,
     event_streams,
     health,
     in_doubt,
@@ -37,6 +39,9 @@ from agent_adapter.store.base import Store
 from agent_adapter.store.releasing import MAX_SECONDS
 
 _STATIC = Path(__file__).parent / "static"
+_DECIDING = (bulk, approvals, deciding)
+_PAGES = (sign_in, *_DECIDING, runs, in_doubt, channels, tools, health, people)
+_SECTIONS = (*_PAGES, repairs, event_streams)
 
 
 def create_app(
@@ -84,13 +89,11 @@ def create_app(
         per_minute=requests_per_minute,
         undo_window=undo_window,
     )
-    pages = (sign_in, approvals, runs, in_doubt, channels, tools, health, people)
-    sections = (*pages, repairs, event_streams)
     app = Starlette(
         routes=[
             Mount("/static", StaticFiles(directory=_STATIC), name="static"),
             Mount("/api/v1", routes=api.ROUTES),
-            *(route for section in sections for route in section.ROUTES),
+            *(route for section in _SECTIONS for route in section.ROUTES),
         ],
         middleware=[Middleware(SecurityMiddleware, hosts=settings.hosts, https=https)],
         exception_handlers=dict.fromkeys(

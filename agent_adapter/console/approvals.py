@@ -1,45 +1,83 @@
-"""The approvals pages: requests that wait for a person, and the forms that decide them."""
+"""The approvals pages: the inbox, and each record on a page of its own."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
+from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agent_adapter.console import actions
-from agent_adapter.console.argument_form import Field, fields_of, read_form
+from agent_adapter.console.argument_form import Field, fields_of
 from agent_adapter.console.authentication import Person
-from agent_adapter.console.pages import Console, Form, action, page, see_other
-from agent_adapter.console.parameters import Parameters, Start, read_query
+from agent_adapter.console.pages import Console, Form, page
+from agent_adapter.console.parameters import Parameters, read_query
 from agent_adapter.console.problems import Problem
 from agent_adapter.core.errors import AgentAdapterError
-from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox
-from agent_adapter.store import queries
-from agent_adapter.store.approvals import Seen
+from agent_adapter.exec.approval.inbox import ApprovalRecord, Inbox, records_of
+from agent_adapter.store import inbox_pages, queries, views
+from agent_adapter.store.base import Transaction
+from agent_adapter.store.inbox_pages import InboxQuery, Risk, Sort
 
 PAGE_SIZE = 25
 
 # The list must not offer to approve what it does not show: longer arguments have their own page.
-_MAX_LISTED = 8_000
+MAX_LISTED = 8_000
 
 ApprovalState = Literal[
     "pending", "approved", "denied", "answered", "taken", "expired", "withdrawn"
 ]
 
 
-class _ApprovalListQuery(Parameters):
+class InboxParameters(Parameters):
+    """What the address of an inbox page says."""
+
     state: Literal[ApprovalState, "all"] = "pending"
-    after: Start = None
+    q: str = ""
+    tool: str = ""
+    person: str = ""
+    run: str = ""
+    risk: Risk = ""
+    sort: Sort | None = None
+    after: str = ""
+    before: str = ""
+    whole: bool = False
+
+    @property
+    def query(self) -> InboxQuery:
+        """Which records it shows."""
+        usual: Sort = "expiry" if self.state == "pending" else "newest"
+        return InboxQuery(
+            state=self.state,
+            text=self.q,
+            tool=self.tool,
+            person=self.person,
+            run=self.run,
+            risk=self.risk,
+            sort=self.sort or usual,
+        )
+
+    @property
+    def suffix(self) -> str:
+        """The search as the end of an address; empty for the usual one."""
+        said = {name: getattr(self, name) for name in ("state", *SEARCHED, "sort")}
+        given = {name: value for name, value in said.items() if value and value != "pending"}
+        return f"?{urlencode(given)}" if given else ""
 
 
-async def list_pending(console: Console) -> tuple[list[str], int]:
-    """The ids on the first page of pending requests, and the number of all pending requests."""
-    tenant = console.settings.tenant
-    return await console.store.read(lambda tx: queries.pending_approvals(tx, tenant, PAGE_SIZE))
+SEARCHED = ("q", "tool", "person", "run", "risk")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """The ids around a record among those that wait, and how many wait."""
+
+    previous: str
+    next: str
+    total: int
 
 
 async def approval_page(
@@ -61,154 +99,137 @@ async def approval_page(
 
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
-    query = read_query(request, _ApprovalListQuery)
-    state = query.state
-    records, more = await approval_page(
-        console, state, limit=PAGE_SIZE, after=query.after, newest_first=state != "pending"
-    )
-    _, total = await list_pending(console)
+    asked = read_query(request, InboxParameters)
+    tenant, query = console.settings.tenant, asked.query
+
+    def op(tx: Transaction) -> dict[str, Any]:
+        found = inbox_pages.page(
+            tx, tenant, query, limit=PAGE_SIZE, after=asked.after, before=asked.before
+        )
+        _, pending = queries.pending_approvals(tx, tenant, 1)
+        return {
+            "records": records_of(tx, found.rows),
+            "found": found,
+            "total": pending,
+            "now": tx.now,
+            "views": views.of(tx, person.name, tenant),
+        }
+
+    shown = await console.store.read(op)
+    first = not (asked.after or asked.before)
+    live = asked.state == "pending" and first and not query.searches and query.sort == "expiry"
     return console.render(
         request,
         "approvals.html",
-        records=records,
-        identical=_identical(records) if state == "pending" else [],
-        state=state,
+        **shown,
+        **item_values(asked),
+        asked=asked,
         states=(*get_args(ApprovalState), "all"),
-        more=more,
-        first_page=query.after is None,
-        total=total,
-        now=await _now(console),
-        max_listed=_MAX_LISTED,
+        sorts=get_args(Sort),
+        risks=get_args(Risk),
+        identical=_identical(shown["records"]) if asked.state == "pending" else [],
+        live=live,
     )
+
+
+def item_values(asked: InboxParameters) -> dict[str, Any]:
+    """What the template of one item needs besides its record."""
+    return {
+        "max_listed": MAX_LISTED,
+        "query_suffix": asked.suffix,
+        "confirming": False,
+        "sent_reason": "",
+    }
+
+
+async def render_item(
+    console: Console, request: Request, record: ApprovalRecord, **more: Any
+) -> Response:
+    """One record as an item of the list."""
+    values = item_values(InboxParameters()) | {"now": await now(console)} | more
+    return console.render(request, "_approval.html", record=record, **values)
 
 
 async def _item(console: Console, request: Request, person: Person) -> Response:
     """One record as an item of the list; an open page adds it without a reload."""
-    record = await _record(console, request)
+    record = await record_of_path(console, request)
     if record.state != "pending":
         raise Problem(404, "not-found", "the request is not pending any more")
-    return console.render(
-        request, "_approval.html", record=record, now=await _now(console), max_listed=_MAX_LISTED
-    )
+    return await render_item(console, request, record)
 
 
 async def _outcome(console: Console, request: Request, person: Person) -> Response:
     """One record as an item of the list, however it stands: a decided one keeps its place."""
-    record = await _record(console, request)
-    return console.render(
-        request, "_approval.html", record=record, now=await _now(console), max_listed=_MAX_LISTED
-    )
+    return await render_item(console, request, await record_of_path(console, request))
+
+
+async def _decided(console: Console, request: Request, person: Person) -> Response:
+    """Which of the records that a page shows wait no more."""
+    ids = request.query_params.getlist("id")[: 4 * PAGE_SIZE]
+    tenant = console.settings.tenant
+
+    def op(tx: Transaction) -> list[str]:
+        rows = tx.select("approvals", {"id in": ids, "tenant": tenant, "state": "pending"})
+        waiting = {record.id for record in records_of(tx, rows) if record.state == "pending"}
+        return [id for id in ids if id not in waiting]
+
+    return JSONResponse({"decided": await console.store.read(op)})
 
 
 async def _show(console: Console, request: Request, person: Person) -> Response:
-    record = await _record(console, request)
-    return await _render_record(console, request, record)
+    record = await record_of_path(console, request)
+    return await render_record(console, request, record)
 
 
-async def _render_record(
+async def render_record(
     console: Console,
     request: Request,
     record: ApprovalRecord,
     *,
     problem: Problem | None = None,
     sent: Form | None = None,
+    confirming: bool = False,
 ) -> Response:
+    """The page of one record."""
+    asked = read_query(request, InboxParameters)
     return console.render(
         request,
         "approval.html",
         status=problem.status if problem is not None else 200,
         record=record,
-        fields=_fields(console, record),
-        raw=json.dumps(record.will_run, indent=2),
+        place=await _place(console, record, asked),
+        query_suffix=asked.suffix,
+        fields=form_fields(console, record),
         has_schema=actions.spec_of(console.settings, record) is not None,
         problem=problem,
+        field_problems={} if problem is None else problem.fields,
         sent=sent or {},
-        now=await _now(console),
-        key=await _has_key(console, request),
+        whole=asked.whole or bool(sent and sent.get("whole")),
+        confirming=confirming,
+        now=await now(console),
+        key=_has_key(console, request),
     )
 
 
-async def _decide(console: Console, request: Request, person: Person, form: Form) -> Response:
-    record = await actions.decide(
-        console.settings,
-        person,
-        request.path_params["id"],
-        _verdict(form),
-        seen=_seen(form),
-        reason=form.get("reason"),
-        undo_within=console.settings.undo_window,
-    )
-    if not request.headers.get("hx-request"):
-        return see_other("/approvals")
-    return console.render(
-        request, "_approval.html", record=record, now=await _now(console), max_listed=_MAX_LISTED
-    )
+async def _place(console: Console, record: ApprovalRecord, asked: InboxParameters) -> Neighbours:
+    tenant, query = console.settings.tenant, asked.query
+
+    def op(tx: Transaction) -> Neighbours:
+        row = tx.get("approvals", record.id)
+        total = queries.pending_approvals(tx, tenant, 1)[1]
+        around = ("", "") if row is None else inbox_pages.neighbours(tx, tenant, row, query)
+        return Neighbours(previous=around[0], next=around[1], total=total)
+
+    return await console.store.read(op)
 
 
-async def _edit(console: Console, request: Request, person: Person, form: Form) -> Response:
-    record = await _record(console, request)
-    try:
-        arguments = _form_arguments(console, record, form)
-        await actions.decide(
-            console.settings,
-            person,
-            record.id,
-            "approved",
-            seen=_seen(form),
-            reason=form.get("reason"),
-            arguments=None if _is_same(arguments, record.will_run) else arguments,
-            undo_within=console.settings.undo_window,
-        )
-    except Problem as problem:
-        if problem.status != 422:
-            raise
-        return await _render_record(console, request, record, problem=problem, sent=form)
-    return see_other(f"/approvals/{record.id}")
-
-
-async def _decide_several(
-    console: Console, request: Request, person: Person, form: Form
-) -> Response:
-    decided, failed = await actions.decide_several(
-        console.settings,
-        person,
-        [_seen_record(text) for text in request.state.records],
-        _verdict(form),
-        reason=form.get("reason"),
-    )
-    if failed:
-        text = f"{len(decided)} decided, {len(failed)} not decided: " + "; ".join(failed)
-        raise Problem(409, "stale", text)
-    return see_other("/approvals")
-
-
-def _verdict(form: Form) -> actions.Verdict:
-    match form.get("verdict"):
-        case "approved":
-            return "approved"
-        case "denied":
-            return "denied"
-    raise Problem(422, "verdict", "verdict: approved or denied is required")
-
-
-def _form_arguments(console: Console, record: ApprovalRecord, form: Form) -> dict[str, Any]:
-    if "raw" not in form:
-        return read_form(record.will_run, _fields(console, record), form)
-    try:
-        arguments = json.loads(form["raw"])
-    except (ValueError, RecursionError) as exc:
-        raise Problem(422, "tool-args-invalid", f"the arguments are not JSON: {exc}") from exc
-    if not isinstance(arguments, dict):
-        raise Problem(422, "tool-args-invalid", "the arguments must be a JSON object")
-    return arguments
-
-
-def _fields(console: Console, record: ApprovalRecord) -> list[Field]:
+def form_fields(console: Console, record: ApprovalRecord) -> list[Field]:
+    """The fields to edit a record's arguments."""
     spec = actions.spec_of(console.settings, record)
     return fields_of(record.will_run, None if spec is None else spec.json_schema())
 
 
-def _identical(records: Sequence[ApprovalRecord]) -> list[list[ApprovalRecord]]:
+def _identical(records: list[ApprovalRecord]) -> list[list[ApprovalRecord]]:
     """The groups of identical requests: each can be decided at once."""
     groups: dict[str, list[ApprovalRecord]] = {}
     for record in records:
@@ -216,16 +237,12 @@ def _identical(records: Sequence[ApprovalRecord]) -> list[list[ApprovalRecord]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-async def _record(console: Console, request: Request) -> ApprovalRecord:
+async def record_of_path(console: Console, request: Request) -> ApprovalRecord:
+    """The record that a path names; `Problem` 404 if it does not exist."""
     return await actions.approval_record(console.settings, request.path_params["id"])
 
 
-def _is_same(arguments: Any, others: Any) -> bool:
-    """Whether the same would run: 1, 1.0 and true differ."""
-    return json.dumps(arguments, sort_keys=True) == json.dumps(others, sort_keys=True)
-
-
-async def _has_key(console: Console, request: Request) -> bool:
+def _has_key(console: Console, request: Request) -> bool:
     person: Person = request.state.person
     try:
         return console.settings.key_of(person.name) is not None
@@ -233,27 +250,15 @@ async def _has_key(console: Console, request: Request) -> bool:
         return False
 
 
-def _seen(form: Form) -> Seen:
-    if not form.get("digest") or not form.get("version"):
-        raise Problem(422, "seen", "the form lacks digest or version: reload the page")
-    return Seen(digest=form["digest"], version=form["version"])
-
-
-def _seen_record(text: str) -> tuple[str, Seen]:
-    id, digest, version = [*text.split("|"), "", ""][:3]
-    return id, _seen({"digest": digest, "version": version})
-
-
-async def _now(console: Console) -> float:
+async def now(console: Console) -> float:
+    """The store's time."""
     return await console.store.read(lambda tx: tx.now)
 
 
 ROUTES: list[Route] = [
     page("/approvals", _list),
-    action("/approvals/alike", _decide_several),
+    page("/approvals/decided", _decided),
     page("/approvals/{id}", _show),
     page("/approvals/{id}/item", _item),
     page("/approvals/{id}/outcome", _outcome),
-    action("/approvals/{id}/decide", _decide),
-    action("/approvals/{id}/edit", _edit),
 ]

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from agent_adapter.console.argument_view import summary_of, view_of
 from agent_adapter.console.authentication import ConsoleAuthenticator, Person
 from agent_adapter.console.count_cache import CountCache
 from agent_adapter.console.feed import Feed
@@ -194,6 +195,9 @@ def _environment() -> jinja2.Environment:
     )
     filters: dict[str, Callable[..., Any]] = {
         "when": _when,
+        "utc": _utc,
+        "view": view_of,
+        "summary": summary_of,
         "name": lambda name: short(name) if isinstance(name, str) else name,
         "seconds": _seconds,
         "pretty": _pretty,
@@ -214,9 +218,12 @@ def _shown(value: Any) -> Any:
 def _when(at: float | None) -> Markup | str:
     if at is None:
         return "-"
-    moment = datetime.fromtimestamp(at, UTC)
-    text = moment.strftime("%Y-%m-%d %H:%M:%S")
-    return Markup('<time datetime="{}">{} UTC</time>').format(moment.isoformat(), text)
+    moment, text = datetime.fromtimestamp(at, UTC), _utc(at)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(moment.isoformat(), text, text)
+
+
+def _utc(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _seconds(value: float | None) -> str:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agent_adapter.store.approvals import Refusal
 
 
 class Problem(Exception):
-    """A refused request: an HTTP status, a stable kind, and a message with the fix."""
+    """A refused request: an HTTP status, a stable kind, and a message with the fix.
 
-    def __init__(self, status: int, kind: str, message: str) -> None:
+    `fields` are the messages about single fields of a form.
+    """
+
+    def __init__(
+        self, status: int, kind: str, message: str, fields: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(status, kind, message)
+        self.fields = dict(fields or {})
         self.status = status
         self.kind = kind
         self.message = message

@@ -242,9 +242,9 @@ def hub_is_live(tx: Transaction) -> bool:
 
 
 def pending_approvals(tx: Transaction, tenant: str, limit: int) -> tuple[list[str], int]:
-    """The ids of the oldest approvals that wait for a person, and how many wait in all."""
+    """The ids of the approvals that expire first of those that wait, and how many wait in all."""
     where = {"tenant": tenant, "state": "pending", "decide_by >=": now(tx)}
-    rows = tx.select("approvals", where, order_by="created_at", limit=limit)
+    rows = tx.select("approvals", where, order_by=("decide_by", "id"), limit=limit)
     return [row["id"] for row in rows], tx.count("approvals", where)
 
 

@@ -121,7 +121,9 @@ def watched(page: Page) -> list[str]:
 
     def heard(message: Any) -> None:
         refused = re.search(r"(status of|Status Error Code) (401|403|409|422)\b", message.text)
-        if message.type == "error" and not refused:
+        # A script whose page was left before it came.
+        left = 'responded with a MIME type of ""' in message.text
+        if message.type == "error" and not refused and not left:
             problems.append(message.text)
 
     page.on("console", heard)
@@ -178,7 +180,7 @@ async def serving(url: str, *options: str, port: int = 0) -> AsyncIterator[str]:
     """`agent-adapter serve` over the store at `url`; the address of its pages."""
     command = ("-m", "agent_adapter.cli", "serve", "--port", str(port), "--store", url)
     more = ("--registry", "tests.browser._programs:registry")
-    async with process(*command, *more, *options) as started:
+    async with process(*command, *more, "--undo-window", "0", *options) as started:
         assert started.stdout is not None
         async with asyncio.timeout(SECONDS):
             said = (await started.stdout.readline()).decode()

@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 async def _approve(site: Site, page: Page) -> None:
     record = await site.waiting()
     await page.goto(f"/approvals/{record.id}")
-    await page.get_by_role("button", name="Approve", exact=True).click()
-    await page.wait_for_url("**/approvals")
+    await page.get_by_role("button", name="Approve refund").click()
+    await expect(page.locator("[data-state]")).to_have_text("approved")
 
 
 async def test_a_waiting_ag2_run(site: Site, page: Page) -> None:
@@ -77,7 +77,7 @@ async def test_a_person_s_turn_in_a_channel(site: Site, page: Page) -> None:
         async with page.context.expect_page(timeout=SECONDS * 1000) as opened:
             await waits.click(modifiers=["Control"])
         record = await opened.value
-        await record.get_by_role("button", name="Approve", exact=True).click()
+        await record.get_by_role("button", name="Approve refund").click()
         await expect(page.locator("#log")).to_contain_text("3.00 EUR paid back for WF")
         await expect(page.locator("#state")).to_have_text("closed")
         facts = await told(running)
@@ -118,11 +118,11 @@ async def test_a_signed_word(browser: Browser, tmp_path: Path) -> None:
         record = str(caught.value.id)
         async with site.signed_in("lee") as page:
             await page.goto(f"/approvals/{record}")
-            await page.get_by_role("button", name="Approve", exact=True).click()
+            await page.get_by_role("button", name="Approve refund").click()
             await expect(page.get_by_role("alert")).to_contain_text("sign")
         assert (await site.record(record)).state == "pending"
         async with site.signed_in("kim") as page:
             await page.goto(f"/approvals/{record}")
-            await page.get_by_role("button", name="Approve", exact=True).click()
-            await page.wait_for_url("**/approvals")
+            await page.get_by_role("button", name="Approve refund").click()
+            await expect(page.locator("[data-state]")).to_have_text("approved")
         assert await executor.resume(record) == "2.00 EUR paid back for SIGNED"

@@ -1,5 +1,7 @@
 // Decisions on records: one deliberate act each, on the record that the person chose.
 import { announce } from "./announce.js";
+import { holdUnopened } from "./opening.js";
+import "./clock.js";
 import { disarm, free, held, hold, isSeen, refusal, settle } from "./arming.js";
 
 const LOST = "No answer from the console: it is not known whether the decision was recorded. Reload the page before you decide again.";
@@ -7,7 +9,6 @@ const LOST = "No answer from the console: it is not known whether the decision w
 const SENT = "A decision on this request is on its way to the console.";
 const CHANGED = "Nothing was decided: this request has just changed. Look, then decide.";
 
-const records = () => Array.from(document.querySelectorAll("[data-record]"));
 const chosen = () => document.activeElement && document.activeElement.closest("[data-record]");
 
 /** Say in the record, and aloud, why nothing was decided. */
@@ -26,8 +27,10 @@ export const tell = (record, text) => {
 };
 
 const moveFocus = (step) => {
-  const list = records();
-  if (!list.length) return;
+  // The page of one record goes on to another page.
+  if (document.querySelector("section[data-record], section[data-gone]")) {
+    return document.dispatchEvent(new CustomEvent("go", { detail: step }));
+  }
   // From a decided record, too, which keeps its place.
   const here = document.activeElement && document.activeElement.closest("[data-record], [data-gone]");
   const places = Array.from(document.querySelectorAll("[data-record], [data-gone]"));
@@ -85,7 +88,7 @@ document.addEventListener("click", (event) => {
 
 const problemIn = (text, status) => {
   const page = new DOMParser().parseFromString(text, "text/html");
-  const problem = page.querySelector(".problem");
+  const problem = page.querySelector("main .problem");
   return problem ? problem.textContent.trim() : `Error ${status}: nothing was decided.`;
 };
 
@@ -94,24 +97,37 @@ export const replaceRecord = (record, fresh) => {
   const height = record.getBoundingClientRect().height;
   const inside = record.contains(document.activeElement);
   const pending = fresh.matches("[data-record]");
+  // The same place in the list, whatever is in it now.
   for (const name of ["data-record", "data-gone"]) record.toggleAttribute(name, fresh.hasAttribute(name));
   record.className = fresh.className;
   record.replaceChildren(...fresh.childNodes);
-  if (!pending) record.style.minHeight = `${height}px`;
+  record.style.minHeight = pending ? "" : `${height}px`;
   if (inside) record.focus({ preventScroll: true });
   disarm();
   settle(record, CHANGED);
+  holdUnopened(record);
+};
+
+/** A page that the console answers with, in the place of this one. */
+const showPage = (text) => {
+  const page = new DOMParser().parseFromString(text, "text/html");
+  const fresh = page.querySelector("section[data-record]");
+  const old = document.querySelector("section[data-record]");
+  if (!fresh || !old) return location.reload();
+  replaceRecord(old, document.importNode(fresh, true));
 };
 
 const send = async (form, submitter) => {
-  const record = form.closest("[data-record]");
+  const record = form.closest("[data-record], [data-gone]");
+  const inList = form.matches("[data-in-place]");
   const data = new URLSearchParams(new FormData(form, submitter));
   const buttons = Array.from(form.querySelectorAll("[data-decides]"));
   for (const button of buttons) hold(button, SENT);
   try {
-    const answer = await fetch(form.action, { method: "POST", body: data, credentials: "same-origin", headers: { "HX-Request": "true" } });
+    const answer = await fetch(form.action, { method: "POST", body: data, credentials: "same-origin", headers: inList ? { "HX-Request": "true" } : {} });
     const text = await answer.text();
     if (!answer.ok) return tell(record, problemIn(text, answer.status));
+    if (!inList) return answer.redirected ? location.assign(answer.url) : showPage(text);
     const holder = document.createElement("template");
     holder.innerHTML = text;
     const fresh = holder.content.firstElementChild;
@@ -133,8 +149,10 @@ document.addEventListener("submit", (event) => {
     event.preventDefault();
     event.stopImmediatePropagation();
     announce("Nothing was decided: use a button.");
-  } else if (form.matches("[data-in-place]")) {
+  } else if (form.matches("[data-in-place], form.decide")) {
     event.preventDefault();
     send(form, event.submitter);
   }
 }, { capture: true });
+
+holdUnopened(document);

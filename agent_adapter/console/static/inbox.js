@@ -1,8 +1,10 @@
 // The inbox follows the store: what is new is added at its end, what was decided keeps its place.
+import "./clock.js";
 import { announce } from "./announce.js";
 import { disarm, hold, settle } from "./arming.js";
 import { replaceRecord } from "./deciding.js";
 import { fetchFragment } from "./fragments.js";
+import { holdUnopened } from "./opening.js";
 
 const list = document.getElementById("records");
 
@@ -35,22 +37,29 @@ const addRecord = async (id) => {
   if (!record || document.getElementById(id)) return;
   list.append(record);
   settle(record);
+  holdUnopened(record);
   const name = record.querySelector("h2");
   announce(`New request: ${name ? name.textContent.trim() : id}`);
 };
 
 /** Bring the list to what an event of the stream says. */
 export const follow = async (change) => {
-  if (change.ids) {
-    const known = new Set(change.ids);
-    for (const record of list.querySelectorAll("[data-record]")) if (!known.has(record.id)) await closeRecord(record.id);
-  }
-  for (const id of change.removed) await closeRecord(id);
-  for (const id of change.ids || change.added) await addRecord(id);
+  await closeDecided();
+  // A search, and a later page, show what they have found; they do not grow.
+  if (list.dataset.live !== undefined) for (const id of change.ids || change.added) await addRecord(id);
   updateTotal(change.total);
 };
 
-if (list && list.dataset.live !== undefined) {
+/** Ask which of the records on this page wait no more, and close them. */
+const closeDecided = async () => {
+  const shown = Array.from(list.querySelectorAll("[data-record]"), (record) => record.id);
+  if (!shown.length) return;
+  const answer = await fetch(`/approvals/decided?${new URLSearchParams(shown.map((id) => ["id", id]))}`, { credentials: "same-origin" });
+  if (!answer.ok || answer.redirected) return;
+  for (const id of (await answer.json()).decided) await closeRecord(id);
+};
+
+if (list && list.dataset.follows !== undefined) {
   let work = Promise.resolve();
   document.addEventListener("live", ({ detail }) => {
     if (detail.inbox) work = work.then(() => follow(detail.inbox)).catch(() => {});
