@@ -13,7 +13,7 @@ from agent_adapter.core.context import ToolContext
 from agent_adapter.core.events import CallFinished, CallStarted, ToolEmitted
 from agent_adapter.exec import record
 from agent_adapter.exec.call import Call
-from agent_adapter.exec.events import traced
+from agent_adapter.exec.events import provider_in_use, traced
 
 
 async def watch(call: Call, steps: Awaitable[Any]) -> Any:
@@ -47,7 +47,7 @@ def _emitted(call: Call, event: Any, by: ToolContext) -> None:
 
 def _start(call: Call) -> Any:
     """An open span for the call."""
-    tracer = trace.get_tracer("agent_adapter")
+    tracer = trace.get_tracer("agent_adapter", tracer_provider=provider_in_use())
     return tracer.start_span(
         f"execute_tool {call.spec.name}",
         attributes={

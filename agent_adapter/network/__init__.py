@@ -110,6 +110,12 @@ if TYPE_CHECKING:
         NoAuth as NoAuth,
         TokenAuth as TokenAuth,
     )
+    from agent_adapter.network.channels.evaluators import (
+        AcksWithinEvaluator as AcksWithinEvaluator,
+        MaxSilenceEvaluator as MaxSilenceEvaluator,
+        ReplyWithinEvaluator as ReplyWithinEvaluator,
+        default_evaluators as default_evaluators,
+    )
     from agent_adapter.network.channels.metadata import (
         ChannelManifest as ChannelManifest,
         ChannelMetadata as ChannelMetadata,
@@ -118,6 +124,12 @@ if TYPE_CHECKING:
         Participant as Participant,
         ParticipantRole as ParticipantRole,
         ParticipantSchema as ParticipantSchema,
+    )
+    from agent_adapter.network.channels.violations import (
+        ExpectationContext as ExpectationContext,
+        ExpectationEvaluator as ExpectationEvaluator,
+        Violation as Violation,
+        ViolationHandler as ViolationHandler,
     )
     from agent_adapter.network.channels.views import (
         FullTranscript as FullTranscript,
@@ -187,6 +199,12 @@ if TYPE_CHECKING:
     )
     from agent_adapter.network.hub.hub import (
         Hub as Hub,
+    )
+    from agent_adapter.network.hub.violation_handlers import (
+        AuditHandler as AuditHandler,
+        AutoCloseHandler as AutoCloseHandler,
+        NotifyChannelHandler as NotifyChannelHandler,
+        default_handlers as default_handlers,
     )
     from agent_adapter.network.hub.task_records import (
         TERMINAL_TASK_STATES as TERMINAL_TASK_STATES,

@@ -37,6 +37,8 @@ class AdapterRegistry:
 
     def __init__(self, adapters: Iterable[ChannelAdapter] | None = None) -> None:
         self._adapters: dict[tuple[str, int], ChannelAdapter] = {}
+        self.own_evaluators: set[str] = set()
+        self.own_handlers: set[str] = set()
         for adapter in (
             [make() for make in channel_types().values()] if adapters is None else adapters
         ):
@@ -47,12 +49,15 @@ class AdapterRegistry:
 
         Raises `ProtocolError` for an expectation of its manifest that no hub would act on.
         """
-        check_expectations(adapter.manifest)
+        check_expectations(adapter.manifest, self.own_evaluators, self.own_handlers)
         self._adapters[adapter.manifest.type, adapter.manifest.version] = adapter
 
     def clear(self) -> None:
         """Forget all types."""
         self._adapters.clear()
+
+    def __len__(self) -> int:
+        return len(self._adapters)
 
     def get(self, type: str, version: int = 1) -> ChannelAdapter:
         """The adapter of a type; `ProtocolError` lists the known types."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMetadata
@@ -50,22 +51,30 @@ class Deadline:
         return self.applies_to is None or agent_id in self.applies_to
 
 
-def check_expectations(manifest: ChannelManifest) -> None:
+def check_expectations(
+    manifest: ChannelManifest,
+    evaluators: Collection[str] = (),
+    handlers: Collection[str] = (),
+) -> None:
     """Raises `ProtocolError` for an expectation that no hub would act on.
 
+    `evaluators` and `handlers` are the names of those that the program has registered.
     Not called for the manifest of a stored channel: a log of an older version must open.
     """
     for item in manifest.expectations:
         seconds = item.params.get("seconds", _SECONDS)
-        if item.name not in _NAMES:
-            problem = f"is unknown; known: {', '.join(_NAMES)}"
-        elif item.on_violation not in _ACTIONS:
-            known = ", ".join(_ACTIONS)
+        if item.name not in _NAMES and item.name not in evaluators:
+            known = ", ".join((*_NAMES, *sorted(evaluators)))
+            problem = f"is unknown; known: {known} (register_expectation_evaluator adds one)"
+        elif item.on_violation not in _ACTIONS and item.on_violation not in handlers:
+            known = ", ".join((*_ACTIONS, *sorted(handlers)))
             problem = f"has the unknown action {item.on_violation!r}; known: {known}"
+        elif item.name in evaluators:
+            continue  # its parameters are its evaluator's
         elif unknown := sorted(set(item.params) - {"seconds"}):
             problem = f"has the unknown parameter {', '.join(unknown)}; it takes seconds"
-        elif type(seconds) not in (int, float) or not 0 < seconds < math.inf:
-            problem = f"has seconds={seconds!r:.80}: give a number above 0"
+        elif type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+            problem = f"has seconds={seconds!r:.80}: give a number, 0 or more"
         else:
             continue
         raise ProtocolError(
@@ -73,10 +82,17 @@ def check_expectations(manifest: ChannelManifest) -> None:
         )
 
 
-def deadlines_of(metadata: ChannelMetadata) -> tuple[Deadline, ...]:
-    """The expectations of a channel, the shortest limit first."""
+def deadlines_of(
+    metadata: ChannelMetadata, evaluators: Collection[str] = ()
+) -> tuple[Deadline, ...]:
+    """The expectations of a channel that are deadlines, the shortest limit first.
+
+    Those of the names in `evaluators` are judged by the program's own.
+    """
     found = []
     for position, item in enumerate(metadata.manifest.expectations):
+        if item.name in evaluators:
+            continue
         marks = None if item.applies_to is None else set(item.applies_to)
         ids = None if marks is None else frozenset(_marked(metadata, marks))
         seconds = float(item.params.get("seconds", _SECONDS))
@@ -85,7 +101,8 @@ def deadlines_of(metadata: ChannelMetadata) -> tuple[Deadline, ...]:
     if not any(item.name == PARKED for item in found):
         params = json.dumps({"seconds": _PARKED_SECONDS})
         # One place is left for the invitation's own limit.
-        found.append(Deadline(len(found) + 1, PARKED, "warn", _PARKED_SECONDS, params))
+        place = len(metadata.manifest.expectations) + 1
+        found.append(Deadline(place, PARKED, "warn", _PARKED_SECONDS, params))
     return tuple(sorted(found, key=lambda item: item.seconds))
 
 
@@ -141,6 +158,47 @@ def of_channel(
         _write(tx, limit, channel_id, 0, None, tx.now + ack_timeout)
 
 
+def of_own(tx: Transaction, metadata: ChannelMetadata, evaluators: Collection[str]) -> None:
+    """Write a row for each expectation that an evaluator of the program judges at every sweep."""
+    for position, item in enumerate(metadata.manifest.expectations):
+        if item.name in evaluators:
+            params = json.dumps(item.params)
+            own = Deadline(position, item.name, item.on_violation, 0.0, params)
+            _write(tx, own, metadata.channel_id, 0, None, None)
+
+
+def newly_told(
+    tx: Transaction, row: Row, violators: Sequence[str], detail: Mapping[str, Any]
+) -> Row | None:
+    """Note whom an expectation of the program's own has fired for; `None` if for nobody new.
+
+    A violation of the whole channel, without violators, fires once.
+    """
+    current = tx.get("expectations", *_key(row).values())
+    if current is None:
+        return None
+    told = {"told": [], "owed": []} if current["told"] is None else json.loads(current["told"])
+    new = [item for item in (violators or [""]) if item not in told["told"]]
+    if not new:
+        return None
+    text = json.dumps(
+        {
+            "told": [*told["told"], *new],
+            "owed": [item for item in new if item],
+            "detail": dict(detail),
+        }
+    )
+    values: Row = {"told": text, "handled_at": None}
+    tx.update("expectations", _key(row), values)
+    return current | values
+
+
+def owe(tx: Transaction, row: Row, violators: Sequence[str], detail: Mapping[str, Any]) -> None:
+    """Note that the program's own handler has to be called for a deadline that has fired."""
+    told = {"told": list(violators), "owed": list(violators), "detail": dict(detail)}
+    tx.update("expectations", _key(row), {"told": json.dumps(told)})
+
+
 def stop_acks(tx: Transaction, channel_id: str) -> None:
     """Remove the deadlines of an invitation that is answered."""
     tx.delete("expectations", {"channel_id": channel_id, "turn": 0, "name": ACKS})
@@ -190,7 +248,7 @@ def _write(
     channel_id: str,
     n: int,
     agent_id: str | None,
-    due_at: float,
+    due_at: float | None,
 ) -> None:
     row: Row = {
         "channel_id": channel_id,

@@ -34,6 +34,7 @@ from agent_adapter.network.channels.snapshot import (
     stored_knobs,
 )
 from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
+from agent_adapter.network.channels.violations import Violation
 from agent_adapter.network.hub import audit
 from agent_adapter.store.base import Row, Transaction
 
@@ -72,7 +73,8 @@ def open_channel(tx: Transaction, context: HubContext, opening: Opening) -> Chan
     state = adapter.initial_state(metadata)
     folded = state_text(adapter.state_to_dict(state))
     row = _insert(tx, opening, folded)
-    deadlines = expectations.deadlines_of(metadata)
+    own = context.adapters.own_evaluators
+    deadlines = expectations.deadlines_of(metadata, own)
     snapshot = ChannelSnapshot(0, 0, metadata, state, adapter, metadata.names(), folded, deadlines)
     channel = ChannelTransaction(tx, context, row, snapshot)
     facts: dict[str, Any] = {"channel_id": opening.channel_id, "creator_id": opening.creator_id}
@@ -81,6 +83,8 @@ def open_channel(tx: Transaction, context: HubContext, opening: Opening) -> Chan
         "participants": metadata.participant_ids(),
     }
     audit.write(tx, audit.CREATED, facts | {"manifest_version": opening.manifest.version})
+    if own:
+        expectations.of_own(tx, metadata, own)
     _invite(channel, opening)
     return channel.finish()
 
@@ -171,7 +175,9 @@ def fire(
     facts: dict[str, Any] = {"channel_id": row["channel_id"], "expectation": deadline["name"]}
     facts |= {"on_violation": deadline["handler"], "params": params}
     record = audit.write(tx, audit.VIOLATED, facts | {"violators": violators, "detail": detail})
-    if deadline["handler"] in ("warn", "notify_channel"):
+    if deadline["handler"] in context.adapters.own_handlers:
+        expectations.owe(tx, deadline, violators, detail)
+    elif deadline["handler"] in ("warn", "notify_channel"):
         told = {"expectation": deadline["name"], "violators": violators, "detail": detail}
         channel.say(EV_EXPECTATION_VIOLATED, told)
     elif deadline["handler"] == "auto_close":
@@ -188,6 +194,54 @@ def _last_failure(channel: ChannelTransaction) -> dict[str, Any]:
     turn = channel.tx.get("turns", channel.row["turn_id"] or "")
     failed = turn is not None and turn["fails"] and turn["reason"]
     return {"cause": turn["reason"], "turn_id": turn["turn_id"]} if turn and failed else {}
+
+
+def fire_own(
+    tx: Transaction,
+    context: HubContext,
+    row: Row,
+    violation: Violation,
+    cached: ChannelSnapshot | None = None,
+) -> tuple[Change, Row | None]:
+    """Act on what an evaluator of the program has found, once for each violator.
+
+    Returns the change, and the row of the expectation if it has fired.
+    """
+    channel_id = row["channel_id"]
+    channel = ChannelTransaction(tx, context, channel_row(tx, channel_id), cached)
+    if channel.is_over:
+        return Change(channel_id, channel.before, repeated=True), None
+    fired = expectations.newly_told(tx, row, violation.violator_ids, violation.detail)
+    if fired is None:
+        return Change(channel_id, channel.before, repeated=True), None
+    told = {
+        "expectation": row["name"],
+        "violators": list(json.loads(fired["told"])["owed"]),
+        "detail": dict(violation.detail),
+    }
+    facts = {"channel_id": channel_id, "on_violation": row["handler"]} | told
+    audit.write(tx, audit.VIOLATED, facts | {"params": json.loads(row["params"])})
+    if row["handler"] not in context.adapters.own_handlers:
+        if row["handler"] in ("warn", "notify_channel"):
+            channel.say(EV_EXPECTATION_VIOLATED, told)
+        elif row["handler"] == "auto_close":
+            channel.end(f"expectation_violated:{row['name']}")
+    return channel.finish(), fired
+
+
+def announce(
+    tx: Transaction,
+    context: HubContext,
+    channel_id: str,
+    told: Mapping[str, Any],
+    cached: ChannelSnapshot | None = None,
+) -> Change:
+    """Tell a channel of a violation; one that has ended is left unchanged."""
+    channel = ChannelTransaction(tx, context, channel_row(tx, channel_id), cached)
+    if channel.is_over:
+        return Change(channel_id, channel.before, repeated=True)
+    channel.say(EV_EXPECTATION_VIOLATED, told)
+    return channel.finish()
 
 
 def metadata_of(opening: Opening, now: float) -> ChannelMetadata:

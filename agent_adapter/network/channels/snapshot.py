@@ -65,7 +65,7 @@ def load_snapshot(
     else:  # its transcript was removed
         state = adapter.initial_state(metadata)
     names = metadata.names()
-    deadlines = deadlines_of(metadata)
+    deadlines = deadlines_of(metadata, adapters.own_evaluators)
     return ChannelSnapshot(
         row["revision"], row["seq"], metadata, state, adapter, names, row["folded"], deadlines
     )

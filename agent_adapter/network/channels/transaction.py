@@ -56,9 +56,10 @@ class Change:
         due: turns that may be started now or later.
         accepted: the envelope that the operation accepted, if any.
         repeated: whether nothing was written because it had been done before.
+        opened: whether the channel is new.
     """
 
-    __slots__ = ("accepted", "channel_id", "due", "envelopes", "repeated", "snapshot")
+    __slots__ = ("accepted", "channel_id", "due", "envelopes", "opened", "repeated", "snapshot")
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class Change:
         due: Sequence[Row] = (),
         accepted: Envelope | None = None,
         repeated: bool = False,
+        opened: bool = False,
     ) -> None:
         self.channel_id = channel_id
         self.snapshot = snapshot
@@ -76,6 +78,7 @@ class Change:
         self.due = due
         self.accepted = accepted
         self.repeated = repeated
+        self.opened = opened
 
 
 class ChannelTransaction:
@@ -266,7 +269,12 @@ class ChannelTransaction:
         snapshot = self.before.after(revision, self.seq, self.metadata, self.state, folded)
         channel_id = self.row["channel_id"]
         return Change(
-            channel_id, snapshot, envelopes=self._envelopes, due=self._due, accepted=accepted
+            channel_id,
+            snapshot,
+            envelopes=self._envelopes,
+            due=self._due,
+            accepted=accepted,
+            opened=not self.before.revision,
         )
 
     def _log_row(self, sent: Envelope, turn_id: str | None) -> Row:

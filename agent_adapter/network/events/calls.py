@@ -132,7 +132,7 @@ class ListenerCalls:
 
 def _of_work(event: HubEvent, payload: dict[str, Any]) -> Arguments | None:
     if event.kind == INBOX_PRESSURE:
-        return "on_inbox_pressure", (event.agent_id, payload["pending"], payload["cap"])
+        return "on_inbox_pressure", (event.agent_id, payload.get("pending"), payload.get("cap"))
     if not event.kind.startswith("task_"):
         return None
     payload |= {"channel_id": event.channel_id, "owner_id": event.agent_id}

@@ -46,6 +46,7 @@ EVENT_KINDS: tuple[str, ...] = (
     TURN_DUE,
     TURN_STARTED,
     "turn_parked",
+    "turn_silent",
     TURN_FAILED,
     TURN_STUCK,
     *TURN_ENDS,
@@ -59,6 +60,7 @@ EVENT_KINDS: tuple[str, ...] = (
     "task_mirror_failed",
     INBOX_PRESSURE,
     "approval_waiting",
+    "call_in_doubt",
     "call_in_doubt",
 )
 """The kinds of a hub's own events; a record that a program appends to the audit log adds its own

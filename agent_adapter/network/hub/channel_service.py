@@ -62,6 +62,7 @@ class ChannelService:
         snapshots: the cached channels by id; one is valid while its row has its revision.
         whole: the channels that were compared with their chain, and found as they were written.
         feed: the stream of events that these changes make.
+        active_channels: how many channels have not ended, as far as this process knows.
         late_refusals: operations that refused after their first insert; each one is a bug.
     """
 
@@ -79,6 +80,7 @@ class ChannelService:
         self._holder = holder
         self._adapters = adapters
         self.late_refusals = 0
+        self.active_channels = 0
         self._clock = clock
         self._context = context
         self._offer: Callable[[Row], None] | None = None
@@ -246,7 +248,9 @@ class ChannelService:
         for envelope in (*missed, *change.envelopes):
             seq += 1
             self._deliver(envelope, snapshot, seq)
+        self.active_channels += change.opened
         if snapshot.metadata.state in TERMINAL_STATES:
+            self.active_channels -= not change.repeated
             self._forget(channel_id)
         else:
             self._delivered[channel_id] = seq

@@ -29,8 +29,10 @@ from agent_adapter.network.hub.audit import AuditLog
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.channels import Channels
 from agent_adapter.network.hub.endpoints import Endpoints
+from agent_adapter.network.hub.health import Health, stored_numbers
 from agent_adapter.network.hub.identities import Identities, load_all
 from agent_adapter.network.hub.observers import Observers
+from agent_adapter.network.hub.own_expectations import OwnExpectations
 from agent_adapter.network.hub.probes import HubProbes
 from agent_adapter.network.hub.scheduler import Scheduler
 from agent_adapter.network.hub.stores import IsoClock, hub_store, seconds_of
@@ -38,6 +40,7 @@ from agent_adapter.network.hub.tasks import Tasks
 from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.network.turns.causes import Retries
+from agent_adapter.network.turns.turn_spans import TurnSpans
 from agent_adapter.store.base import Transaction
 from agent_adapter.store.positions import newest
 
@@ -73,6 +76,7 @@ class Hub(HubProbes):
         driver_for: Callable[[Any], Any] | None = None,
         arbiter: Arbiter | None = None,
         auth: AuthRegistry | None = None,
+        tracer_provider: Any = None,
         retries: Retries | None = None,
     ) -> None:
         clock = seconds_of(clock)
@@ -95,11 +99,16 @@ class Hub(HubProbes):
         self._hub_context = hub_context = HubContext(
             self.adapters, identities.is_person, identities.is_privileged, retries or Retries()
         )
-        self._turns = turns = Turns(service, hub_context, identities, context)
+        self._turns = turns = Turns(
+            service, hub_context, identities, context, TurnSpans(tracer_provider)
+        )
         self._channels = channels = Channels(
             service, hub_context, identities, admission, turns, ack_timeout=invite_ack_timeout
         )
         tasks = Tasks(service, identities)
+        self._own_expectations = own = OwnExpectations(
+            self, service, hub_context, channels, self.adapters
+        )
         self._scheduler = scheduler = Scheduler(
             service,
             hub_context,
@@ -109,16 +118,21 @@ class Hub(HubProbes):
             executor=executor,
             holder=self._holder,
             tasks=tasks,
+            own_expectations=own,
             context=context,
         )
-        self._observers = observers = Observers(service, context)
+        self._observe(Observers(service, context))
+        self._bind(identities, channels, turns, tasks, scheduler)
+
+    def _observe(self, observers: Observers) -> None:
+        """Let observers hear of what no row tells of, and have the audit log."""
+        self._observers, service = observers, self._service
         service.when_undelivered = observers.undelivered
-        channels.when_rejected = observers.rejected
+        self._channels.when_rejected = observers.rejected
         self.audit_log = self._audit_log = AuditLog(self.store)
         self.audit_log.bind(service.write, observers)
         if type(self) is not Hub:  # a subclass may observe itself
             observers.register_listener(self)
-        self._bind(identities, channels, turns, tasks, scheduler)
 
     def _bind(  # one line for each operation
         self,
@@ -207,6 +221,9 @@ class Hub(HubProbes):
         self.register_listener = self._observers.register_listener
         self.unregister_listener = self._observers.unregister_listener
 
+        self.register_expectation_evaluator = self._own_expectations.register_evaluator
+        self.register_violation_handler = self._own_expectations.register_handler
+        self.announce_violation = self._own_expectations.announce
         self.register_sweeper = scheduler.register_sweeper
         self.unregister_sweeper = scheduler.unregister_sweeper
         self.expire_due = scheduler.expire_due
@@ -231,6 +248,7 @@ class Hub(HubProbes):
         auth: AuthRegistry | None = None,
         retries: Retries | None = None,
         register_default_adapters: bool = True,
+        tracer_provider: Any = None,
     ) -> Self:
         """Open the hub of `store`, with everything that the store already holds.
 
@@ -240,6 +258,7 @@ class Hub(HubProbes):
         deadlines; 0 turns one off. `executor` runs tool calls; without it, one over the hub's store
         that asks `approval`. `arbiter` decides what is admitted, `auth` checks who registers.
         `retries` says when a failed round is repeated.
+        `tracer_provider` gets a span for each attempt of a turn; without it the program's own does.
         Without `register_default_adapters` the hub knows only types of `register_adapter`.
 
         Raises:
@@ -259,6 +278,7 @@ class Hub(HubProbes):
                 driver_for=driver_for,
                 arbiter=arbiter,
                 auth=auth,
+                tracer_provider=tracer_provider,
                 retries=retries,
             )
             if not register_default_adapters:
@@ -282,15 +302,19 @@ class Hub(HubProbes):
         The cost depends on what is open, not on the length of the logs.
         """
 
-        def op(tx: Transaction) -> tuple[int, list[tuple[Registration, str | None]]]:
+        def op(tx: Transaction) -> tuple[int, int, list[tuple[Registration, str | None]]]:
             down = leases.take(tx, self._holder, self, where=self.store.url)
             if down is not None:
                 # No one could act while no hub ran, so that time counts against no deadline.
                 expectations.shift(tx, down)
                 turn_queue.lose_running(tx)
-            return newest(tx), load_all(tx)
+            open_now = sum(
+                tx.count("channels", {"state": state}) for state in ("active", "pending")
+            )
+            return newest(tx), open_now, load_all(tx)
 
-        self._service.feed.newest, found = await self._service.write(op)
+        service = self._service
+        service.feed.newest, service.active_channels, found = await service.write(op)
         self._identities.replace_all(found)
         for identity, _ in found:
             self._endpoints.attach_remote(identity.passport)
@@ -342,6 +366,29 @@ class Hub(HubProbes):
         audit_log.bind(self._service.write, self._observers)
         self.audit_log = self._audit_log = audit_log
         self._observers.register_listener(audit_log)
+
+    def health(self) -> Health:
+        """Numbers in memory at once; `await hub.health()` has those of the store as well."""
+        service, waiting = self._service, self._service.waiting
+        depths = [waiting[agent_id] for agent_id in waiting]
+        known = {
+            "active_channels": service.active_channels,
+            "registered_agents": len(self._identities.name_to_id_map()),
+            "reachable_agents": len(service.attached()),
+            "pending_inbox_total": sum(depths),
+            "max_pending_inbox_depth": max(depths) if any(depths) else None,
+            "running_turns": self._turns.dispatcher.running,
+            "registered_listeners": len(self._observers.listeners) + 1,  # the audit log
+            "adapters_loaded": len(self.adapters),
+            "sweepers": self._scheduler.sweepers,
+            "audit_log_bytes": self.audit_log.bytes_written,
+        }
+
+        def read() -> Any:
+            attached = service.attached()
+            return service.read(lambda tx: stored_numbers(tx, attached))
+
+        return Health(known, read)
 
     def register_adapter(self, adapter: ChannelAdapter) -> None:
         """Add a channel type, or replace one for channels that are opened later."""

@@ -22,6 +22,7 @@ from agent_adapter.network.hub import commands, leases
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.channels import Channels
 from agent_adapter.network.hub.identities import Identities
+from agent_adapter.network.hub.own_expectations import OwnExpectations
 from agent_adapter.network.hub.tasks import Tasks
 from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.turns import turn_queue
@@ -47,6 +48,7 @@ class Scheduler:
         executor: Executor,
         holder: str,
         tasks: Tasks,
+        own_expectations: OwnExpectations,
         context: contextvars.Context,
     ) -> None:
         self._service = service
@@ -57,6 +59,7 @@ class Scheduler:
         self._executor = executor
         self._holder = holder
         self._tasks = tasks
+        self._own_expectations = own_expectations
         self._context = context
         self._sweepers: dict[str, asyncio.Task[None]] = {}
         self._own: set[str] = set()
@@ -147,6 +150,9 @@ class Scheduler:
                     record["on_violation"],
                     record["detail"]["elapsed_seconds"],
                 )
+            if fired and row["handler"] in self._hub_context.adapters.own_handlers:
+                await self._own_expectations.handle_fired(row)
+        await self._own_expectations.run()
 
     async def poll(self) -> None:
         """Renew the lease; look for decisions and commands that other processes wrote."""

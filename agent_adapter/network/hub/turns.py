@@ -24,6 +24,7 @@ from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.turns import causes, turn_queue
 from agent_adapter.network.turns.dispatcher import Dispatcher
+from agent_adapter.network.turns.turn_spans import TurnSpans, note_failure, note_parked
 from agent_adapter.network.turns.turn_types import (
     PendingTurn,
     Receiver,
@@ -46,10 +47,12 @@ class Turns:
         hub_context: HubContext,
         identities: Identities,
         context: contextvars.Context,
+        spans: TurnSpans,
     ) -> None:
         self._service = service
         self._context = hub_context
         self._identities = identities
+        self._spans = spans
         self.dispatcher = Dispatcher(self, service.runner_of, context)
         service.when_due(self.dispatcher.offer)
 
@@ -72,6 +75,8 @@ class Turns:
 
     async def run_due(self) -> None:
         """Start the due turns of all attached participants."""
+        # Looked up here and not for each turn: a program may set up tracing after its hub.
+        self.dispatcher.around = self._spans.around if self._spans.enabled else None
         hosted = [item for item in self._service.attached() if self._service.runner_of(item)]
         if hosted:
             for row in await self._service.read(lambda tx: turn_queue.due_turns(tx, hosted)):
@@ -158,6 +163,7 @@ class Turns:
 
     async def park_turn(self, ref: TurnRef, waits_for: Sequence[str]) -> None:
         """Park a turn until one of these approvals or calls is decided; its deadlines pause."""
+        note_parked(len(waits_for))
         cached = self._service.snapshots.get(ref.channel_id)
         row, cause = await self._service.write_leased(
             lambda tx: parking.park(tx, self._context, ref, waits_for, cached)
@@ -172,6 +178,7 @@ class Turns:
 
     async def fail_turn(self, ref: TurnRef, error: BaseException) -> None:
         """Count a failed attempt: the turn is retried, or the channel closes with `turn_failed`."""
+        note_failure(error)
         self._service.feed.errors.keep(attempt_key(ref.turn_id, ref.attempt), error)
         result: Row | Change = await self._service.change(
             ref.channel_id,

@@ -7,6 +7,7 @@ import contextvars
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, StaleTurn, StoreError
@@ -48,6 +49,7 @@ class Dispatcher:
         self._keeper = keeper
         self._runner_of = runner_of
         self._context = context
+        self.around: Callable[[StartedTurn], AbstractContextManager[None]] | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
         self._agents: dict[str, str] = {}
         self._next: dict[str, deque[Row]] = {}
@@ -183,7 +185,11 @@ class Dispatcher:
             return
         ref = started.ref
         try:
-            await self._finish(run_turn, started)
+            if self.around is None:
+                await self._finish(run_turn, started)
+            else:
+                with self.around(started):
+                    await self._finish(run_turn, started)
         except StaleTurn as exc:
             _log.info("turn %s: %s", ref.turn_id, exc)
         finally:

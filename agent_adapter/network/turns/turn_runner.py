@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from opentelemetry import trace
+
 from agent_adapter.core.errors import (
     AgentAdapterError,
     ApprovalPending,
@@ -16,6 +18,7 @@ from agent_adapter.core.errors import (
 )
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.turns.turn import Reply, Turn
+from agent_adapter.network.turns.turn_spans import traceparent
 
 _log = logging.getLogger("agent_adapter.network")
 
@@ -70,7 +73,12 @@ def round_envelope(turn: Turn, reply: Reply) -> Envelope | None:
         raise ProtocolError(str(exc)) from exc
     if envelope is None or not _fits(turn, envelope):
         return None
-    return replace(envelope, idempotency_key=turn.turn_id)
+    in_span = trace.get_current_span().get_span_context().is_valid
+    return replace(
+        envelope,
+        idempotency_key=turn.turn_id,
+        trace_id=envelope.trace_id or (traceparent() if in_span else None),
+    )
 
 
 def _fits(turn: Turn, envelope: Envelope) -> bool:
