@@ -229,6 +229,7 @@ class Hub(HubProbes):
         self.expire_due = scheduler.expire_due
         self.run_expectations = scheduler.run_expectations
         self.run_commands = scheduler.run_commands
+        self.count_uses = scheduler.count_uses
         self.poll = scheduler.poll
         self.idle = scheduler.idle
 

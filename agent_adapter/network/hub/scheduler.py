@@ -24,12 +24,14 @@ from agent_adapter.network.hub.channels import Channels
 from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.hub.own_expectations import OwnExpectations
 from agent_adapter.network.hub.tasks import Tasks
+from agent_adapter.network.hub.turn_observer import TurnObserver
 from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.store.base import Row, Transaction
 
 _POLL_SECONDS = 0.2
 _RENEW_SECONDS = 5.0
+_OBSERVE_SECONDS = 10.0
 _RETENTION_SECONDS = 3600.0
 _log = logging.getLogger("agent_adapter.network")
 
@@ -60,6 +62,7 @@ class Scheduler:
         self._holder = holder
         self._tasks = tasks
         self._own_expectations = own_expectations
+        self._observer = TurnObserver(service, identities)
         self._context = context
         self._sweepers: dict[str, asyncio.Task[None]] = {}
         self._own: set[str] = set()
@@ -70,6 +73,7 @@ class Scheduler:
         self._repeat("ttl", ttl_sweep_interval, self.expire_due)
         self._repeat("expectations", expectation_sweep_interval, self.run_expectations)
         self._repeat("poll", _POLL_SECONDS, self.poll)
+        self._repeat("observations", _OBSERVE_SECONDS, self.count_uses)
         self._repeat("retention", _RETENTION_SECONDS, self.apply_retention)
 
     def register_sweeper(
@@ -168,6 +172,10 @@ class Scheduler:
             await self._turns.reclaim(turn_id)
         await self._turns.run_due()
         await self.run_commands()
+
+    async def count_uses(self) -> None:
+        """Count ended turns and their calls in the résumés of participants."""
+        await self._observer.run()
 
     async def apply_retention(self) -> None:
         """Delete what is older than its tenant's policy, in small steps."""
