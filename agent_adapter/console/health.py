@@ -62,7 +62,7 @@ async def health_report(console: Console) -> HealthReport:
         retention=await console.store.read(lambda tx: retention.outlook(tx, tenant)),
         holds=await console.store.read(lambda tx: retention.holds_of(tx, tenant)),
         # In a thread: it reads the metadata of every installed distribution.
-        integrations=await asyncio.to_thread(integration_states),
+        integrations=await console.installed.get("", lambda: asyncio.to_thread(integration_states)),
     )
 
 

@@ -22,10 +22,13 @@ from agent_adapter.console.authentication import ConsoleAuthenticator, Person
 from agent_adapter.console.count_cache import CountCache
 from agent_adapter.console.feed import Feed
 from agent_adapter.console.problems import Problem
+from agent_adapter.console.recent import Recent
 from agent_adapter.console.routing import IdRoute, in_path, path_and_query
 from agent_adapter.console.settings import Settings
 from agent_adapter.core.inert import short, visible
+from agent_adapter.integrations.installed import IntegrationState
 from agent_adapter.store.base import Transaction
+from agent_adapter.store.queries import ToolUse
 
 T = TypeVar("T")
 
@@ -33,6 +36,8 @@ Form = dict[str, str]
 
 _FOLDER = Path(__file__).parent
 _PREVIEW = 2_000
+_USES_SECONDS = 5.0
+_INSTALLED_SECONDS = 30.0
 _UNCOUNTED = {"waiting": 0, "doubt": 0, "turns": 0}
 _MAX_FIELDS = 1_000
 
@@ -46,6 +51,8 @@ class Console:
         self.authenticator = ConsoleAuthenticator(settings)
         self.feed = Feed(settings.store)
         self.counted = CountCache(settings.store)
+        self.installed: Recent[list[IntegrationState]] = Recent(_INSTALLED_SECONDS)
+        self.tool_uses: Recent[tuple[list[ToolUse], str | None]] = Recent(_USES_SECONDS)
         self._templates = _environment()
 
     def of(self, person: Person) -> Console:

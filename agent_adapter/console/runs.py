@@ -38,8 +38,8 @@ from agent_adapter.store import queries, switch
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.run_search import RunFilter, RunStatus, find_runs
 
-_RUNS_LISTED = 50
-_CALLS_LISTED = 100
+_RUNS_LISTED = 25
+_CALLS_LISTED = 50
 
 # Longer chains are verified by a second request, so that the page itself is fast.
 _VERIFIED_WITH_PAGE = 1_000

@@ -29,7 +29,10 @@ class _ToolListQuery(Parameters):
 
 async def _list(console: Console, request: Request, person: Person) -> Response:
     query = read_query(request, _ToolListQuery)
-    uses, more = await tool_uses(console, query.after, _PAGE_SIZE, query.q)
+    uses, more = await console.tool_uses.get(
+        (console.settings.tenant, query.after, query.q),
+        lambda: tool_uses(console, query.after, _PAGE_SIZE, query.q),
+    )
     known = {spec.name: _policy(spec) for spec in console.settings.registry or ()}
     filters = {"q": query.q}
     links = page_links(request, filters, start=query.after, following=more, name="after")

@@ -125,7 +125,7 @@ async def test_a_filter_stays_from_page_to_page(shop: ShopConsole) -> None:
     await _runs(shop)
     browser = await shop.browser()
     pages = walk(browser, "/runs?tool=LOOK", "runs", "next")
-    assert [len(page) for page in pages] == [50, 50, 20]
+    assert [len(page) for page in pages] == [25, 25, 25, 25, 20]
     assert {each for page in pages for each in page} == {f"run_{n:03}" for n in range(120)}
 
 
