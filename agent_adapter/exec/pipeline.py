@@ -122,7 +122,7 @@ async def _begin(call: Call) -> Recorded | None:
 
 def _is_answered(call: Call) -> bool:
     """Whether a person gave the call's result in place of a run."""
-    return call.decision is not None and call.decision.answered
+    return call.decision is not None and call.decision.verdict == "answered"
 
 
 async def _answered(call: Call) -> Any:

@@ -117,7 +117,7 @@ async def accept(call: Call, decision: ApprovalDecision, *, edits_allowed: bool 
     earlier = frozenset(row["call_key"] for row in call.earlier)
     if decision is call.decision and call.approval is not None and earlier <= call.accepted:
         return  # bound by the call's gate, or by the record it is resumed from
-    if decision.answered:
+    if decision.verdict == "answered":
         call.decision = decision
         return
     refuse(call.spec.name, decision)

@@ -322,9 +322,7 @@ class TextChannelAdapter(BaseChannelAdapter):
             )
         return envelope.event_type == EV_TEXT
 
-    def render_envelope(self, envelope: Envelope) -> str | None:
-        """The text of an `EV_TEXT`."""
-        return text_of(envelope)
+    render_envelope = staticmethod(text_of)
 
     def on_accepted(
         self, metadata: ChannelMetadata, envelope: Envelope, state: AdapterState
