@@ -28,7 +28,7 @@ _ONE_IN = 8
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out most repetitions over PostgreSQL, always the same, but those of the store's own."""
+    """Leave out most repetitions over databases, always the same, but those of the store's own."""
     if FULL:
         return
     left_out = [item for item in items if _is_left_out(item)]
@@ -40,7 +40,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_left_out(item: pytest.Item) -> bool:
     names = getattr(getattr(item, "callspec", None), "id", "").split("-")
-    if "postgres" not in names or item.path.parent.name == "store":
+    repeated = {"postgres"} if item.path.parent.name != "network" else {"postgres", "sqlite"}
+    if not repeated.intersection(names) or item.path.parent.name == "store":
         return False
     return zlib.crc32(item.nodeid.encode()) % _ONE_IN != 0
 

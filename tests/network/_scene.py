@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, Envelope
@@ -22,7 +23,7 @@ from agent_adapter.network.clients.participant import Channel
 from agent_adapter.network.hub.hub import Hub
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.local import LocalLink
-from agent_adapter.store.memory import MemoryStore
+from tests.stores import fresh_store
 
 __all__ = [
     "AgentTarget",
@@ -36,6 +37,10 @@ __all__ = [
     "TransitionGraph",
     "scene",
 ]
+
+
+KIND: tuple[str, Path] = ("memory", Path())
+"""The kind of store that a scene without one opens, and the folder of its file."""
 
 
 class FakeClock:
@@ -140,11 +145,14 @@ async def scene(
     """
     clock = clock or FakeClock()
     more = {"ttl_sweep_interval": 0, "expectation_sweep_interval": 0} | more
-    hub = await Hub.open(store or MemoryStore(clock=clock), clock=clock, **more)
-    client = HubClient(LocalLink(hub), hub=hub)
-    try:
-        yield Scene(hub, clock, client)
-        assert hub.late_refusals == late_refusals
-    finally:
-        await client.close()
-        await hub.close()
+    async with AsyncExitStack() as stack:
+        if store is None:
+            store = await stack.enter_async_context(fresh_store(*KIND, clock=clock))
+        hub = await Hub.open(store, clock=clock, **more)
+        client = HubClient(LocalLink(hub), hub=hub)
+        try:
+            yield Scene(hub, clock, client)
+            assert hub.late_refusals == late_refusals
+        finally:
+            await client.close()
+            await hub.close()
