@@ -14,6 +14,9 @@ and changes (chains of the ledger, and other keys that two operations can share)
 with several writers runs operations without a key in common beside each other, and one that names
 none alone.
 
+It may have an attribute `reads`, a function without arguments: the reads (`Read`) that it will most
+likely make first. A store may make those of several operations together.
+
 Conditions (`where`) are mappings. `{"run_id": x}` is equality, `{"due_at <=": x}` compares with
 `<`, `<=`, `>`, `>=` or `!=`, `{"state in": [...]}` is membership, `{"owner_id": None}` is SQL's
 `IS NULL`, `{"tool has": "pay"}` is true of a text that contains another, whatever the case. All of
@@ -23,6 +26,7 @@ them must hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from agent_adapter.store.uptime import Uptime
@@ -34,6 +38,19 @@ Row = dict[str, Any]
 
 Condition = Mapping[str, Any]
 """Column, optionally with an operator, to value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One `select` of an operation, or with `key` one `get`."""
+
+    table: str
+    where: Condition = field(default_factory=dict)
+    order_by: str | Sequence[str] = ()
+    descending: bool = False
+    limit: int | None = None
+    key: tuple[Any, ...] | None = None
+
 
 Entry = tuple[str, str, str | None, dict[str, Any]]
 """A ledger entry to be written: its run, kind, call and facts."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from agent_adapter.store import keyed, ledger
-from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.base import Read, Row, Transaction
 from agent_adapter.store.earlier import found_as
 from agent_adapter.store.intents import Begun, Intent
 from agent_adapter.store.keys import call_key_of, once_key_of
@@ -181,14 +181,18 @@ def _suspended(tx: Transaction, intent: Intent) -> Row | None:
     """
     if intent.conversation is None:
         return None
-    same = _alike(intent) | {"asker": intent.asker}
-    same |= {"principal": intent.principal, "conversation": intent.conversation}
+    same = _of_conversation(intent)
     row = _first(tx, same | {"ending": "suspended"}, by="started_at")
     if row is not None or not intent.workflow:
         return row
     elsewhere = {"ending": None, "state": "open", "owner_id !=": tx.owner_id}
     lost = [r for r in tx.select("calls", same | elsewhere) if not tx.is_live(r["owner_id"])]
     return min(lost, key=lambda each: each["started_at"], default=None)
+
+
+def _of_conversation(intent: Intent) -> Row:
+    same = _alike(intent) | {"asker": intent.asker}
+    return same | {"principal": intent.principal, "conversation": intent.conversation}
 
 
 def _first(tx: Transaction, where: Row, *, by: str, descending: bool = False) -> Row | None:
@@ -354,10 +358,27 @@ def last_n(tx: Transaction, intent: Intent) -> int:
     """
     if intent.once_key is not None:
         return 0
-    where: Row = {"place": intent.place} if intent.place is not None else {"run_id": intent.run_id}
-    same = where | {"tool": intent.tool, "digest": intent.digest}
-    row = _first(tx, same, by="n", descending=True)
+    row = _first(tx, _equal(intent), by="n", descending=True)
     return 0 if row is None else row["n"]
+
+
+def _equal(intent: Intent) -> Row:
+    where: Row = {"place": intent.place} if intent.place is not None else {"run_id": intent.run_id}
+    return where | {"tool": intent.tool, "digest": intent.digest}
+
+
+def reads(intent: Intent) -> list[Read]:
+    """What will be looked at for a call that is new: its place, its conversation, its ordinal."""
+    found = []
+    if intent.place is not None:
+        newest = {"place": intent.place} | _alike(intent)
+        found.append(Read("calls", newest, "n", descending=True, limit=1))
+    if intent.conversation is not None:
+        left = _of_conversation(intent) | {"ending": "suspended"}
+        found.append(Read("calls", left, "started_at", limit=1))
+    if intent.once_key is None:
+        found.append(Read("calls", _equal(intent), "n", descending=True, limit=1))
+    return found
 
 
 def key_of(intent: Intent, n: int) -> str:

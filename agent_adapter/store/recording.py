@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from agent_adapter.store import identity, switch
 from agent_adapter.store.approvals import Take
-from agent_adapter.store.base import Transaction
+from agent_adapter.store.base import Read, Transaction
 from agent_adapter.store.calls import begin_call, end_call, record_call
 from agent_adapter.store.identity import key_of
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
@@ -44,6 +45,15 @@ class BeginCall:
         """Begin it, or return why it does not begin."""
         self.begun[:] = [begin_call(tx, self.intent, consume=self.consume, reserve=self.reserve)]
         return self.begun[0]
+
+    def reads(self) -> list[Read]:
+        """What `begin_call` looks at for a call that is new."""
+        intent = self.intent
+        return [
+            *switch.reads(run_id=intent.run_id, root_run_id=intent.root_run_id, write=True),
+            *identity.reads(intent),
+            Read("chain_heads", key=(intent.run_id,)),
+        ]
 
     def keys(self) -> set[str] | None:
         """Its run, the run of its limits, its conversation, and the key under which it is once."""
@@ -80,6 +90,14 @@ class EndCall:
         """Record that it ended, and how."""
         return end_call(tx, without_values(self.outcome))
 
+    def reads(self) -> list[Read]:
+        """The row of the call, and the head of its run."""
+        outcome = self.outcome
+        return [
+            Read("calls", key=(outcome.call_key,)),
+            Read("chain_heads", key=(outcome.run_id,)),
+        ]
+
     def keys(self) -> set[str]:
         """Its run."""
         return {self.outcome.run_id}
@@ -106,6 +124,11 @@ class RecordCall:
         """Write that it was made, and how it ended."""
         bare = dataclasses.replace(self._intent, arguments=b"{}")
         record_call(tx, bare, without_values(self._outcome), above=self._above())
+
+    def reads(self) -> list[Read]:
+        """What tells its ordinal, and the head of its run."""
+        run = Read("chain_heads", key=(self._intent.run_id,))
+        return [run] if self._intent.n else [run, *identity.reads(self._intent)[-1:]]
 
     def keys(self) -> set[str]:
         """Its run, and the key under which it is once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_adapter.store import ledger, withdrawing
-from agent_adapter.store.base import Transaction
+from agent_adapter.store.base import Condition, Read, Transaction
 from agent_adapter.store.witness import CANCELLED, SWITCH, UPKEEP
 
 
@@ -15,12 +15,20 @@ def stopped(tx: Transaction) -> str | None:
 
 def halted(tx: Transaction, *, run_id: str, root_run_id: str, write: bool) -> str | None:
     """Why a call of that run may not begin; `None` while it may."""
-    cancelled = {f"{CANCELLED}{name}" for name in (run_id, root_run_id or run_id)}
-    names = [*cancelled, SWITCH] if write else list(cancelled)
-    for row in tx.select("meta", {"name in": sorted(names)}):
+    for row in tx.select("meta", _names(run_id, root_run_id, write)):
         what = "all writes are stopped" if row["name"] == SWITCH else "the run was cancelled"
         return f"{what} ({row['value'] or 'no reason given'})"
     return None
+
+
+def reads(*, run_id: str, root_run_id: str, write: bool) -> list[Read]:
+    """What `halted` will look at."""
+    return [Read("meta", key=(name,)) for name in _names(run_id, root_run_id, write)["name in"]]
+
+
+def _names(run_id: str, root_run_id: str, write: bool) -> Condition:
+    cancelled = {f"{CANCELLED}{name}" for name in (run_id, root_run_id or run_id)}
+    return {"name in": sorted([*cancelled, SWITCH] if write else cancelled)}
 
 
 def cancel_run(tx: Transaction, run_id: str, *, by: str, reason: str) -> bool:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+import agent_adapter as aa
 from agent_adapter.core.errors import StoreError
+from agent_adapter.store import watching
 from agent_adapter.store.base import Transaction
 from agent_adapter.store.postgres import PostgresStore, owners
 from agent_adapter.store.postgres.connection import connect, parameters_of, shown
@@ -288,6 +290,37 @@ async def test_a_change_is_told_to_other_processes(store: PostgresStore, url: st
     assert await told is True
     assert await here is True
     assert await not_told is False
+    await other.aclose()
+
+
+async def test_a_change_before_the_wait_is_not_missed(store: PostgresStore) -> None:
+    """Who looked before it happened is woken at once."""
+    since = store.change
+    await store.write(CountUp())
+    assert await store.changed({"usage"}, 60, since) is True
+    assert await store.changed({"usage"}, 0.05) is False
+
+
+async def test_a_decision_wakes_the_call_that_waits_for_it(
+    store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another process, without looking again and again."""
+    monkeypatch.setattr(watching, "LONGEST_SECONDS", 60.0)
+    tools = aa.ToolRegistry()
+
+    @tools.tool(confirm=True)
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    executor = aa.Executor(tools, store=store, approval=aa.DeferredApproval(store, wait=60))
+    other = PostgresStore(url, key=KEY)
+    waiting = asyncio.create_task(executor.run("pay", {}, ctx=aa.ToolContext(run_id="r")))
+    inbox = aa.Inbox(other)
+    while not (found := await inbox.list()):
+        await other.changed({"approvals"}, 5)
+    await inbox.approve(found[0].id, reviewer="kim")
+    assert await waiting == "paid"
     await other.aclose()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -93,9 +94,10 @@ def writing_connection(parameters: dict[str, Any]) -> Connection:
 class PostgresCursor:
     """A cursor of psycopg; claims are stored as numbers, as in every other store."""
 
-    __slots__ = ("_cursor",)
+    __slots__ = ("_connection", "_cursor")
 
     def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._cursor = connection.cursor(binary=True)
 
     @property
@@ -105,8 +107,21 @@ class PostgresCursor:
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
         """Run one statement."""
-        values = [int(value) if value.__class__ is bool else value for value in parameters]
-        self._cursor.execute(sql.encode(), values)
+        self._cursor.execute(sql.encode(), _numbers(parameters))
+
+    def execute_many(self, sql: str, several: Sequence[Sequence[Any]]) -> int:
+        """Run one statement with each of the values, in one round trip; rows changed in all."""
+        self._cursor.executemany(sql.encode(), [_numbers(values) for values in several])
+        return self._cursor.rowcount
+
+    def fetch_many(self, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[list[Any]]:
+        """The rows of each query, in one round trip."""
+        with self._connection.pipeline():
+            cursors = [
+                self._connection.cursor(binary=True).execute(sql.encode(), _numbers(values))
+                for sql, values in asked
+            ]
+        return [cursor.fetchall() for cursor in cursors]
 
     def fetchone(self) -> Any:
         """The next row or `None`."""
@@ -115,6 +130,10 @@ class PostgresCursor:
     def fetchall(self) -> list[Any]:
         """The rows that are left."""
         return self._cursor.fetchall()
+
+
+def _numbers(values: Sequence[Any]) -> list[Any]:
+    return [int(value) if value.__class__ is bool else value for value in values]
 
 
 def is_later(error: BaseException) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from agent_adapter.store.base import Operation, Row
+from agent_adapter.store.base import Condition, Operation, Row
 from agent_adapter.store.sql.transaction import SqlTransaction
 
 STORE = "store"
@@ -85,12 +85,12 @@ class LockedTransaction(SqlTransaction):
         self.changed.add(table)
         return super().insert(table, row)
 
-    def update(self, table: str, where: object, values: Row) -> int:
+    def update(self, table: str, where: Condition, values: Row) -> int:
         """Set `values` in every matching row."""
         if table == "chain_heads":
-            self._check(where["run_id"])  # type: ignore[index]  # chains are moved one by one
+            self._check(str(where["run_id"]))  # chains are moved one by one
         self.changed.add(table)
-        return super().update(table, where, values)  # type: ignore[arg-type]  # as above
+        return super().update(table, where, values)
 
     def _check(self, chain: str) -> None:
         if self.held is not None and chain not in self.held:

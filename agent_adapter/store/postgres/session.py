@@ -48,6 +48,9 @@ class ProcessSession:
         self._connection: Connection | None = first
         self._changed: set[str] = set()
         self._waiters: set[_Waiter] = set()
+        self._change = 0
+        self._last: dict[str, int] = {}
+        self._last_unknown = 0
         self._lock = threading.RLock()
         self._stopped = False
         self._wakes, self._woken_by = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -57,11 +60,18 @@ class ProcessSession:
         )
         self._thread.start()
 
-    async def changed(self, tables: Collection[str], seconds: float) -> bool:
-        """Return when any process has changed one of the tables; `False` after so many seconds."""
+    @property
+    def change(self) -> int:
+        """How many changes were told so far."""
+        return self._change
+
+    async def changed(self, tables: Collection[str], seconds: float, since: int) -> bool:
+        """Return when a table has changed since that change; `False` after so many seconds."""
         loop = asyncio.get_running_loop()
         waiter = (loop, loop.create_future(), frozenset(tables))
         with self._lock:
+            if any(self._last.get(table, self._last_unknown) > since for table in tables):
+                return True
             self._waiters.add(waiter)
         try:
             async with asyncio.timeout(seconds):
@@ -189,6 +199,12 @@ class ProcessSession:
         """Wake whoever waits for one of the tables; for any where it is not known which."""
         named = None if tables is None else frozenset(tables)
         with self._lock:
+            self._change += 1
+            if named is None:
+                self._last_unknown = self._change
+                self._last.clear()
+            else:
+                self._last.update(dict.fromkeys(named, self._change))
             woken = [one for one in self._waiters if named is None or named & one[2]]
         for loop, future, _ in woken:
             with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile

@@ -18,6 +18,7 @@ from agent_adapter.core.errors import StoreError
 from agent_adapter.core.ports import Clock
 from agent_adapter.store.base import Operation
 from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
+from agent_adapter.store.postgres.buffer import BufferedTransaction
 from agent_adapter.store.postgres.clock import ServerClock
 from agent_adapter.store.postgres.connection import (
     Connection,
@@ -35,7 +36,7 @@ from agent_adapter.store.postgres.inspection import (
     refuse_transaction_pooling,
 )
 from agent_adapter.store.postgres.keys import default_key_path
-from agent_adapter.store.postgres.locks import LockedTransaction, lock_id
+from agent_adapter.store.postgres.locks import lock_id
 from agent_adapter.store.postgres.migrate import migrate
 from agent_adapter.store.postgres.owners import PostgresOwner
 from agent_adapter.store.postgres.readers import PostgresReaders
@@ -104,10 +105,22 @@ class PostgresStore:
         self._current()
         return self._readers.read(op)
 
-    async def changed(self, tables: Collection[str], seconds: float) -> bool:
-        """Return when a process has changed one of the tables; `False` after so many seconds."""
+    @property
+    def change(self) -> int:
+        """The latest change that was told to this process; `changed` waits for a later one."""
         self._current()
-        return await self._session.changed(tables, seconds)
+        return self._session.change
+
+    async def changed(
+        self, tables: Collection[str], seconds: float, since: int | None = None
+    ) -> bool:
+        """Return when a process changes one of the tables; `False` after so many seconds.
+
+        With `since`, an earlier value of `change`, also if that has happened meanwhile.
+        """
+        self._current()
+        session = self._session
+        return await session.changed(tables, seconds, session.change if since is None else since)
 
     async def flush(self) -> None:
         """Return when everything posted so far is durable."""
@@ -152,8 +165,8 @@ class PostgresStore:
         key: bytes,
         owner_id: str,
         owner: PostgresOwner | None = None,
-    ) -> LockedTransaction:
-        return LockedTransaction(
+    ) -> BufferedTransaction:
+        return BufferedTransaction(
             cursor,
             self._statements,
             key=key,

@@ -14,6 +14,7 @@ from psycopg.pq import TransactionStatus
 
 from agent_adapter.store import ledger
 from agent_adapter.store.positions import MEMO
+from agent_adapter.store.postgres.buffer import BufferedTransaction, BufferRefused
 from agent_adapter.store.postgres.clock import ServerClock
 from agent_adapter.store.postgres.connection import (
     Connection,
@@ -23,7 +24,7 @@ from agent_adapter.store.postgres.connection import (
     mapped,
     said,
 )
-from agent_adapter.store.postgres.locks import KeyMissing, LockedTransaction, keys_of, taking
+from agent_adapter.store.postgres.locks import KeyMissing, keys_of, taking
 from agent_adapter.store.sql import writer
 from agent_adapter.store.sql.jobs import Job, OperationFailed, OtherwiseAgain
 
@@ -57,7 +58,7 @@ class PostgresWriter(writer.StoreWriter):
         *,
         name: str,
         connect: Callable[[], Connection],
-        transaction: Callable[[PostgresCursor], LockedTransaction],
+        transaction: Callable[[PostgresCursor], BufferedTransaction],
         clock: ServerClock,
         tell: Callable[[Iterable[str]], None],
     ) -> None:
@@ -67,7 +68,7 @@ class PostgresWriter(writer.StoreWriter):
         self._transaction = transaction
         self._tell = tell
         self._connection: Connection | None = None
-        self._tx: LockedTransaction | None = None
+        self._tx: BufferedTransaction | None = None
         self._unsure: _Unsure | None = None
 
     def abandoned(self) -> list[object]:
@@ -92,10 +93,10 @@ class PostgresWriter(writer.StoreWriter):
         tx.memo.clear()
         if position is not None:  # the server's clock leads on from it, also for other processes
             tx.memo[MEMO] = position
+        tx.start(buffering=not any(job.plain for job in jobs))
         try:
             id = self._begin(connection, tx, jobs)
-            for job in jobs:
-                self._run(job, tx, connection)
+            self._run_all(jobs, tx, connection)
             self._end(connection, tx, id, jobs)
         except BaseException:
             if not connection.closed and self._unsure is None:
@@ -104,7 +105,7 @@ class PostgresWriter(writer.StoreWriter):
         if tx.changed:
             self._tell(tx.changed)
 
-    def _begin(self, connection: Connection, tx: LockedTransaction, jobs: Sequence[Job]) -> str:
+    def _begin(self, connection: Connection, tx: BufferedTransaction, jobs: Sequence[Job]) -> str:
         """Begin, take the locks and ask for the time: one round trip. The transaction's number."""
         whole = any(job.alone for job in jobs)
         tx.held = None if whole else keys_of(job.op for job in jobs)
@@ -117,7 +118,7 @@ class PostgresWriter(writer.StoreWriter):
         return str(row[1])
 
     def _end(
-        self, connection: Connection, tx: LockedTransaction, id: str, jobs: Sequence[Job]
+        self, connection: Connection, tx: BufferedTransaction, id: str, jobs: Sequence[Job]
     ) -> None:
         heads = ((run, head) for run, head in tx.memo.items() if "hash" in head)
         entry = next(((run, head["seq"], head["hash"]) for run, head in heads), None)
@@ -158,12 +159,28 @@ class PostgresWriter(writer.StoreWriter):
         ).fetchone()
         return found is not None and bytes(found[0]) == link
 
-    def _run(self, job: Job, tx: LockedTransaction, connection: Connection) -> None:
+    def _run_all(
+        self, jobs: Sequence[Job], tx: BufferedTransaction, connection: Connection
+    ) -> None:
+        try:
+            if tx.buffering:
+                tx.prefetch(job.op for job in jobs)
+            for job in jobs:
+                self._run(job, tx, connection)
+            tx.flush()
+        except BufferRefused as refused:
+            for job in jobs:
+                job.plain = True
+            raise OtherwiseAgain from refused
+
+    def _run(self, job: Job, tx: BufferedTransaction, connection: Connection) -> None:
         tx.now = self._clock() if job.at is None else job.at
         tx.wrote = 0
         job.error = job.value = None
         try:
             job.value = ledger.run(job.op, tx)
+        except BufferRefused:
+            raise  # whose row it was is not known
         except KeyMissing as missing:
             job.alone = True
             raise OtherwiseAgain from missing
@@ -180,7 +197,7 @@ class PostgresWriter(writer.StoreWriter):
             if tx.wrote or connection.info.transaction_status == TransactionStatus.INERROR:
                 raise OperationFailed from error
 
-    def _ready(self) -> LockedTransaction:
+    def _ready(self) -> BufferedTransaction:
         if self._connection is None or self._tx is None or self._connection.closed:
             self._disconnect()
             self._connection = self._connect()

@@ -18,7 +18,8 @@ class Job:
     """An operation, who waits for it, and what came of it.
 
     `written` is set where the transaction turned out to be committed although nobody said so;
-    `alone` where the operation cannot run beside those of other processes.
+    `alone` where the operation cannot run beside those of other processes, `plain` where it runs
+    statement by statement.
     """
 
     op: Operation[Any]
@@ -29,6 +30,7 @@ class Job:
     error: BaseException | None = None
     written: bool = False
     alone: bool = False
+    plain: bool = False
 
 
 class OtherwiseAgain(Exception):

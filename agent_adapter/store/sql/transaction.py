@@ -83,21 +83,14 @@ class SqlTransaction:
         statement = self._statements["get", table]
         if len(key) != len(statement.declared.key):
             raise StoreError(f"the key of {table!r} is ({', '.join(statement.declared.key)})")
-        self._cursor.execute(statement.sql, _gated(key))
+        self._cursor.execute(statement.sql, gated(key))
         row = self._cursor.fetchone()
-        return None if row is None else _row(statement, row)
+        return None if row is None else row_of(statement, row)
 
     def insert(self, table: str, row: Row) -> bool:
         """Add the row unless its key exists."""
         statement = self._statements["insert", table]
-        declared = statement.declared
-        full: Row = dict.fromkeys(statement.columns)
-        full.update(row)
-        if len(full) != len(statement.columns):
-            check_columns(declared, row)
-        for name in declared.key:
-            if full[name] is None:
-                raise StoreError(f"a row of {table!r} needs all of ({', '.join(declared.key)})")
+        full = self._whole(statement, row)
         added = self._change(statement, list(full.values())) == 1
         if added and table in WITNESSED:
             self._touch(statement, full, there=True)
@@ -105,7 +98,7 @@ class SqlTransaction:
 
     def update(self, table: str, where: Condition, values: Row) -> int:
         """Set `values` in every matching row."""
-        shape, wanted = _shape_of(where)
+        shape, wanted = shape_of(where)
         statement = self._statements["update", table, tuple(values), shape]
         if table in WITNESSED:
             return self._change_seen(statement, [*values.values(), *wanted], there=True)
@@ -113,7 +106,7 @@ class SqlTransaction:
 
     def delete(self, table: str, where: Condition) -> int:
         """Remove every matching row."""
-        shape, wanted = _shape_of(where)
+        shape, wanted = shape_of(where)
         statement = self._statements["delete", table, shape]
         if table in WITNESSED:
             return self._change_seen(statement, wanted, there=False)
@@ -129,20 +122,20 @@ class SqlTransaction:
         limit: int | None = None,
     ) -> list[Row]:
         """Matching rows, in order."""
-        shape, wanted = _shape_of(where)
+        shape, wanted = shape_of(where)
         order = (order_by,) if isinstance(order_by, str) else tuple(order_by)
         limited = limit is not None
         statement = self._statements["select", table, shape, order, descending, limited]
         if limited:
             wanted.append(limit)
-        self._cursor.execute(statement.sql, _in_order(statement, wanted))
-        return [_row(statement, row) for row in self._cursor.fetchall()]
+        self._cursor.execute(statement.sql, in_order(statement, wanted))
+        return [row_of(statement, row) for row in self._cursor.fetchall()]
 
     def count(self, table: str, where: Condition | None = None) -> int:
         """How many rows match."""
-        shape, wanted = _shape_of(where)
+        shape, wanted = shape_of(where)
         statement = self._statements["count", table, shape]
-        self._cursor.execute(statement.sql, _in_order(statement, wanted))
+        self._cursor.execute(statement.sql, in_order(statement, wanted))
         number: int = self._cursor.fetchone()[0]
         return number
 
@@ -150,18 +143,31 @@ class SqlTransaction:
         """Whether the process with that owner id still runs."""
         return owner_id == self.owner_id or self._is_live(self, owner_id)
 
+    def _whole(self, statement: Statement, row: Row) -> Row:
+        """The row with every column of its table."""
+        declared = statement.declared
+        full: Row = dict.fromkeys(statement.columns)
+        full.update(row)
+        if len(full) != len(statement.columns):
+            check_columns(declared, row)
+        for name in declared.key:
+            if full[name] is None:
+                key = ", ".join(declared.key)
+                raise StoreError(f"a row of {declared.name!r} needs all of ({key})")
+        return full
+
     def _change(self, statement: Statement, values: Sequence[Any]) -> int:
-        self._cursor.execute(statement.sql, _in_order(statement, values))
+        self._cursor.execute(statement.sql, in_order(statement, values))
         changed = self._cursor.rowcount
         self.wrote += changed
         return changed
 
     def _change_seen(self, statement: Statement, values: Sequence[Any], *, there: bool) -> int:
         """Change rows of a witnessed table; the statement returns them."""
-        self._cursor.execute(statement.sql, _in_order(statement, values))
+        self._cursor.execute(statement.sql, in_order(statement, values))
         changed = self._cursor.fetchall()
         for row in changed:
-            self._touch(statement, _row(statement, row), there=there)
+            self._touch(statement, row_of(statement, row), there=there)
         self.wrote += len(changed)
         return len(changed)
 
@@ -173,7 +179,7 @@ class SqlTransaction:
         self.touched[declared.name, key] = (row, there)
 
 
-def _shape_of(where: Condition | None) -> tuple[Shape, list[Any]]:
+def shape_of(where: Condition | None) -> tuple[Shape, list[Any]]:
     """The shape of a condition and its values in order."""
     if not where:
         return (), []
@@ -192,23 +198,23 @@ def _shape_of(where: Condition | None) -> tuple[Shape, list[Any]]:
     return tuple(shape), values
 
 
-def _in_order(statement: Statement, values: Sequence[Any]) -> Sequence[Any]:
+def in_order(statement: Statement, values: Sequence[Any]) -> Sequence[Any]:
     """`values` in the order in which the statement takes them."""
-    values = _gated(values)
+    values = gated(values)
     if statement.order is None:
         return values
     several = (*values, *statement.constants)
     return [several[i] for i in statement.order]
 
 
-def _gated(values: Sequence[Any]) -> list[Any]:
+def gated(values: Sequence[Any]) -> list[Any]:
     """The values with every text as a database can keep it."""
     return [
         escape(value) if isinstance(value, str) and unusual(value) else value for value in values
     ]
 
 
-def _row(statement: Statement, values: Sequence[Any]) -> Row:
+def row_of(statement: Statement, values: Sequence[Any]) -> Row:
     """A row by column, with every text as it was given."""
     row = dict(zip(statement.columns, values, strict=True))
     for name, value in row.items():

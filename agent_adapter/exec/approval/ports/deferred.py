@@ -18,6 +18,7 @@ from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.store import approvals, releasing
 from agent_adapter.store.approvals import DECIDE_WITHIN, USE_WITHIN, Refusal, Terms
 from agent_adapter.store.base import Operation, Row, Store, Transaction
+from agent_adapter.store.watching import ChangeWatch
 
 _FIRST_LOOK = 0.02
 _SLOWEST_LOOK = 0.5
@@ -51,12 +52,12 @@ class DeferredApproval:
 
     async def request(self, request: ApprovalRequest) -> ApprovalDecision:
         """The decision of this call's record; pending until a person decides."""
-        terms = self._terms
+        terms, watch = self._terms, ChangeWatch(self.store, {"approvals"})
         row = await self.store.write(
             lambda tx: approvals.file(tx, request, terms, new_secret_id("apr"))
         )
         if not isinstance(row, Refusal):
-            row = await self._in_force(row)
+            row = await self._in_force(row, watch)
         if self.signers is not None and not isinstance(row, Refusal):
             problem = await unsigned(self.store, self.signers, row, request)
             if problem is not None:
@@ -66,22 +67,22 @@ class DeferredApproval:
             return ApprovalDecision.pending(row["id"], expires_at=row["use_by"])
         return stamped(decision_of(row), request)
 
-    async def _in_force(self, row: Row) -> Row:
+    async def _in_force(self, row: Row, watch: ChangeWatch) -> Row:
         """The record once its decision counts, or as it is after the seconds to wait for one."""
         until = time.monotonic() + self._wait
         while True:
             if row["state"] == "pending" and self._wait > 0:
-                row = await self._decided(row, until)
+                row = await self._decided(row, until, watch)
             if row["released_at"] is None:
                 return row
             row = await released(self.store, row)
             if row["state"] != "pending":
                 return row
 
-    async def _decided(self, row: Row, until: float) -> Row:
+    async def _decided(self, row: Row, until: float, watch: ChangeWatch) -> Row:
         pause = _FIRST_LOOK
         while row["state"] == "pending" and (left := until - time.monotonic()) > 0:
-            await asyncio.sleep(min(pause, left))
+            await watch.wait(pause, left)
             pause = min(pause * 1.5, _SLOWEST_LOOK)
             found = await self.store.read(_record(row))
             row = row if found is None else found
