@@ -173,7 +173,7 @@ def test_ended_workflow_expects_nobody() -> None:
 def test_stranger_may_say_nothing() -> None:
     """Who takes no part may not even change a variable."""
     adapter, state = run(workflow())
-    with pytest.raises(ProtocolError, match=r"'x' does not take part in .* of A, B, C"):
+    with pytest.raises(ProtocolError, match=r"'x' does not take part in .*: A, B, C"):
         adapter.validate_send(workflow(), said("x", event=EV_CONTEXT_SET, data={"set": {}}), state)
 
 

@@ -106,7 +106,7 @@ async def test_t8_a_foreign_channel_and_an_invented_one_are_the_same(
                 Envelope(channel_id, mallory.agent_id, None, event, {"text": "hello"})
             )
         told.add(str(caught.value).replace(channel_id, "…"))
-    assert told == {"there is no channel '…' here"}
+    assert told == {"channel not found: there is no channel '…' here"}
     assert await rows(hub) == before
 
 

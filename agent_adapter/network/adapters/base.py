@@ -205,8 +205,8 @@ def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
     ids = [item.agent_id for item in metadata.participants]
     if envelope.sender_id not in ids:
         raise ProtocolError(
-            f"{envelope.sender_id!r} does not take part in {_channel(metadata)} of "
-            f"{', '.join(metadata.names().values())}"
+            f"{envelope.sender_id!r} does not take part in {_channel(metadata)}, which only "
+            f"accepts sends from participants: {', '.join(metadata.names().values())}"
         )
     if envelope.event_type in HUB_EVENTS:
         raise ProtocolError(

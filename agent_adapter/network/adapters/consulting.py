@@ -58,13 +58,18 @@ class ConsultingAdapter(TextChannelAdapter):
             return
         expected = self.expected_next(metadata, state)
         if expected is None:
-            raise ProtocolError("the consulting channel expects no one: its question is answered")
+            raise ProtocolError(
+                "the consulting channel expects no one: its question is answered, it is already "
+                "complete"
+            )
         if envelope.sender_id != expected.agent_id:
             names = metadata.names()
-            part = "question" if not state.initiator_sent else "answer"
+            asks = not state.initiator_sent
+            part, role = ("question", "initiator") if asks else ("answer", "respondent")
             raise ProtocolError(
                 f"the consulting channel expects the {part} of {names[expected.agent_id]} "
-                f"({expected.agent_id}), not {names[envelope.sender_id]} ({envelope.sender_id})"
+                f"({expected.agent_id}), the {role}, not {names[envelope.sender_id]} "
+                f"({envelope.sender_id})"
             )
 
     def fold(self, envelope: Envelope, state: ConsultingState) -> ConsultingState:

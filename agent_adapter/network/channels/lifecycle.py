@@ -130,7 +130,7 @@ def close(
     row = channel_row(tx, channel_id)
     channel = ChannelTransaction(tx, context, row, cached)
     if by is not None and by not in channel.metadata.participant_ids():
-        raise NotFoundError(f"there is no channel {channel_id!r} here")
+        raise NotFoundError(f"channel not found: there is no channel {channel_id!r} here")
     if channel.is_over:
         return Change(channel_id, channel.before, repeated=True)
     channel.end(reason, by=by)

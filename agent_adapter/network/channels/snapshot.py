@@ -48,7 +48,7 @@ def channel_row(tx: Transaction, channel_id: str, tenant: str | None = None) -> 
     """The channel's row; `NotFoundError` for an unknown id, or one of another tenant."""
     row = tx.get("channels", channel_id)
     if row is None or (tenant is not None and (row["tenant"] or "") != tenant):
-        raise NotFoundError(f"there is no channel {channel_id!r} here")
+        raise NotFoundError(f"channel not found: there is no channel {channel_id!r} here")
     return row
 
 

@@ -145,8 +145,8 @@ class HubClient(HubConnection):
         self.check_open()
         if passport.kind not in (None, "human"):
             raise ValueError(
-                f"{passport.name} has kind={passport.kind!r}: register_human is for people, use "
-                "register(agent, passport) for agents"
+                f"{passport.name} has kind={passport.kind!r}, and register_human is for "
+                "kind='human': use register(agent, passport) for agents"
             )
         passport = replace(passport, kind="human")
         stamped, own = await self._registered(passport, resume, rule)

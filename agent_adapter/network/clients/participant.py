@@ -184,7 +184,9 @@ class ParticipantClient:
         self.check_connected()
         metadata = await self.hub_client.get_channel(channel_id)
         if self.agent_id not in metadata.participant_ids():
-            raise NotFoundError(f"there is no channel {channel_id!r} that {self.name} is in")
+            raise NotFoundError(
+                f"channel not found: there is no channel {channel_id!r} that {self.name} is in"
+            )
         return Channel(metadata=metadata, client=self)
 
     async def wait_for_channel_event(
@@ -316,7 +318,7 @@ class ParticipantClient:
     async def unregister(self) -> None:
         """Remove the participant from the hub; its name is free again."""
         if self.connected:
-            self._wakes.end(f"{self.name} is no longer registered")
+            self._wakes.end(f"{self.name} is disconnected: it is no longer registered")
             await self.hub_client.drop(self, unregister=True)
 
     def check_connected(self) -> None:

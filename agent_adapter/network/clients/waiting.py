@@ -75,7 +75,9 @@ async def wait_for_event(
         async with asyncio.timeout(timeout):
             metadata = await hub.get_channel(channel_id)
             if agent_id not in metadata.participant_ids():
-                raise NotFoundError(f"there is no channel {channel_id!r} that {agent_id} is in")
+                raise NotFoundError(
+                    f"channel not found: there is no channel {channel_id!r} that {agent_id} is in"
+                )
             at = 0
             while True:
                 event.clear()

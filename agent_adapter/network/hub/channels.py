@@ -160,7 +160,7 @@ class Channels(Continuing):
         answers: str | None,
         label: str | None,
     ) -> str:
-        sender = self._identities.get(envelope.sender_id)
+        sender = self._sender(envelope.sender_id)
         if sender.agent_id != envelope.sender_id:
             raise ProtocolError(f"sender_id is {sender.name}'s id, {sender.agent_id}, not the name")
         if envelope.event_type not in log.INVITE_ANSWERS:
@@ -258,7 +258,7 @@ class Channels(Continuing):
         """The adapter of a channel; `NotFoundError` for an unknown one."""
         snapshot = snapshot_now(self._service, channel_id)
         if snapshot is None:
-            raise NotFoundError(f"there is no channel {channel_id!r}")
+            raise NotFoundError(f"channel not found: there is no channel {channel_id!r}")
         return snapshot.adapter
 
     async def folded_state(self, channel_id: str) -> Any:
@@ -272,6 +272,12 @@ class Channels(Continuing):
         found = await self.read_wal(channel_id)
         answers = (item for item in reversed(found) if item.causation_id == causation_id)
         return next((item for item in answers if item.sender_id == sender_id), None)
+
+    def _sender(self, sender_id: str) -> Registration:
+        try:
+            return self._identities.get(sender_id)
+        except NotFoundError as exc:
+            raise NotFoundError(f"sender not registered: {exc}") from None
 
     async def _opened(self, opening: Opening) -> ChannelMetadata:
         channel_id = opening.channel_id
@@ -302,7 +308,8 @@ class Channels(Continuing):
             names = silent.names()
             waiting = ", ".join(names[item] for item in silent.pending_acks)
             raise ProtocolError(
-                f"channel {channel_id} was not opened: no answer from {waiting} within "
+                f"channel {channel_id} was not opened (ack timeout): no answer from "
+                f"{waiting} within "
                 f"{self._ack_timeout:g} s; check that they are connected"
             ) from None
 

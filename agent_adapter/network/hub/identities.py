@@ -105,7 +105,8 @@ class Identities:
         await self.authenticate(passport, passport.auth, None if known is None else known.passport)
         if known is not None and known.name == passport.name and self.is_connected(known.agent_id):
             raise ProtocolError(
-                f"{passport.name} is registered and connected; disconnect it, or take another name"
+                f"{passport.name} is registered and connected already; disconnect it, or "
+                "take another name"
             )
         self._admission.check_register(Registration(passport, resume, rule or Rule()))
         identity = await self._service.write(

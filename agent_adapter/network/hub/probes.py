@@ -89,7 +89,7 @@ class HubProbes:
         """The view of a participant that has not chosen another one."""
         snapshot = snapshot_now(self._service, channel_id)
         if snapshot is None:
-            raise NotFoundError(f"there is no channel {channel_id!r}")
+            raise NotFoundError(f"channel not found: there is no channel {channel_id!r}")
         return snapshot.adapter.default_view_policy(snapshot.metadata, participant_id)
 
     def agents_with_capability(self, capability: str) -> list[str]:

@@ -40,8 +40,8 @@ class RemoteParticipants:
         if found is not None:
             if found.sink is not None:
                 raise ProtocolError(
-                    f"{passport.name} is registered and connected; disconnect it, or take another "
-                    "name"
+                    f"{passport.name} is registered and connected already; disconnect it, "
+                    "or take another name"
                 )
             await self.dismiss(found)
         known, observed = self.hub.find_agent_id(passport.name), {}

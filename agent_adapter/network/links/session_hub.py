@@ -99,7 +99,7 @@ class SessionHub:
         """`NotFoundError`, the same for a foreign and an invented channel, unless one is in it."""
         metadata = await self._hub.get_channel(channel_id)
         if not any(item in some_of for item in metadata.participant_ids()):
-            raise NotFoundError(f"there is no channel {channel_id!r} here")
+            raise NotFoundError(f"channel not found: there is no channel {channel_id!r} here")
 
     async def check_opener(self, channel_id: str) -> None:
         """`NotFoundError` for a foreign channel, `AccessDeniedError` for one opened by others."""

@@ -16,6 +16,12 @@ from agent_adapter.network import (
     ChannelStateInject as ChannelStateInject,
 )
 from agent_adapter.network import (
+    ClientTask as ClientTask,
+)
+from agent_adapter.network import (
+    HubBackedCheckpointStore as HubBackedCheckpointStore,
+)
+from agent_adapter.network import (
     HubClient as HubClient,
 )
 from agent_adapter.network import (

@@ -1,0 +1,56 @@
+"""Every public name of `ag2.network`, and the module paths it is imported from."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import ag2.network
+import pytest
+
+import agent_adapter.network
+
+NOT_HERE = {
+    "hub._envelope_tracing": "private to AG2",
+    "hub.layout": "the files of AG2's own store; `agent-adapter import-ag2` reads them",
+    "hub.expectations": "its names are in agent_adapter.network",
+    "hub.telemetry": "its listener is not public in AG2",
+    "hub.sweepers": "private to AG2; use Hub.register_sweeper",
+    "testing": "a store for AG2's own tests",
+}
+"""Modules of AG2 that have no counterpart, and why."""
+
+
+PUBLIC = {name for name in ag2.network.__all__ if hasattr(agent_adapter.network, name)}
+
+
+def test_few_names_are_left() -> None:
+    """At most the classes of arbiters and of own expectations are still without a counterpart."""
+    left = {name for name in ag2.network.__all__ if name not in PUBLIC}
+    assert left <= {
+        "AcksWithinEvaluator", "AuditHandler", "AutoCloseHandler", "BaseHubArbiter",
+        "ExpectationContext", "ExpectationEvaluator", "HubArbiter", "MaxSilenceEvaluator",
+        "NotifyChannelHandler", "ReplyWithinEvaluator", "Violation", "ViolationHandler",
+        "default_evaluators", "default_handlers",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_a_name_can_be_imported(name: str) -> None:
+    """`from agent_adapter.network import …` has the public names of the installed AG2."""
+    assert getattr(agent_adapter.network, name) is not None
+
+
+def _modules() -> list[str]:
+    found = pkgutil.walk_packages(ag2.network.__path__, "ag2.network.")
+    paths = (item.name.removeprefix("ag2.network.") for item in found)
+    return sorted(path for path in paths if path not in NOT_HERE)
+
+
+@pytest.mark.parametrize("path", _modules())
+def test_a_module_path_has_its_public_names(path: str) -> None:
+    """What AG2's module exports, the module of the same path exports here."""
+    theirs = importlib.import_module(f"ag2.network.{path}")
+    ours = importlib.import_module(f"agent_adapter.network.{path}")
+    public = {name for name in theirs.__all__ if name in PUBLIC}
+    assert {name for name in public if not hasattr(ours, name)} == set()
