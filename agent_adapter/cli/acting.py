@@ -14,6 +14,7 @@ import typer
 
 from agent_adapter.cli.exit_codes import USAGE, CommandError
 from agent_adapter.cli.options import TOKEN_VARIABLE, open_and, reviewer_name
+from agent_adapter.cli.prefixes import whole_id
 
 if TYPE_CHECKING:
     from agent_adapter.store.base import Row, Store, Transaction
@@ -54,16 +55,18 @@ def with_actor(
     *,
     role: str = "viewer",
     reviewer: str | None = None,
+    new: bool = False,
 ) -> T:
     """Open the store, run `work` as the actor in the tenant, and close the store.
 
     Refused where the token does not belong to the tenant, or has a lower role than `role` there.
+    With `new` a store that does not exist is created.
     """
 
     async def _run(store: Store) -> T:
         return await work(store, await actor_of(store, tenant, role, reviewer))
 
-    return open_and(url, _run)
+    return open_and(url, _run, new=new)
 
 
 def whole_store(actor: Actor) -> None:
@@ -96,14 +99,17 @@ async def actor_of(store: Store, tenant: str | None, role: str, reviewer: str | 
 
 
 async def stored_run_of(store: Store, run: str, actor: Actor) -> str | None:
-    """The key of a run that the actor may see, given that or its name; `None` for no such run."""
+    """The key of a run that the actor may see; `None` for no such run.
+
+    `run` is the key, the name, or a beginning of these.
+    """
     from agent_adapter.store.queries import stored_run
 
     within = actor.within
-    await store.flush()
+    whole = await whole_id(store, "run", run, within)
     if within is None:
-        return run
-    return await store.read(lambda tx: stored_run(tx, run, within))
+        return whole
+    return await store.read(lambda tx: stored_run(tx, whole, within))
 
 
 def _token(tx: Transaction, secret: str) -> tuple[Row, dict[str, str]] | None:

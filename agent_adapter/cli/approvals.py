@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from agent_adapter.cli.acting import Actor, Tenant, with_actor
+from agent_adapter.cli.completing import completing
 from agent_adapter.cli.options import (
     AsJson,
     KeyFile,
@@ -22,8 +23,19 @@ from agent_adapter.cli.options import (
     reviewer_name,
     with_store,
 )
-from agent_adapter.cli.output import console, plain, print_json, print_line, print_list, table, when
+from agent_adapter.cli.output import (
+    paged,
+    plain,
+    print_fields,
+    print_json,
+    print_line,
+    print_list,
+    print_text,
+    print_whole,
+    when,
+)
 from agent_adapter.cli.polling import Seconds, poll, print_json_line
+from agent_adapter.cli.prefixes import whole_id
 from agent_adapter.core.inert import short, text_of
 
 if TYPE_CHECKING:
@@ -34,7 +46,15 @@ T = TypeVar("T")
 
 app = typer.Typer(name="approvals", help="List, show and decide approvals.")
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The approval, apr_….", show_default=False)]
+Id = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="The approval, apr_…, or its beginning.",
+        show_default=False,
+        autocompletion=completing("approval"),
+    ),
+]
 
 _MOST_WATCHED = 100_000
 
@@ -91,7 +111,11 @@ def show(
     record_id: Id, tenant: Tenant = None, store: StoreUrl = None, as_json: AsJson = False
 ) -> None:
     """Show one record: exactly what will run, with invisible characters as escapes."""
-    _print(_with_inbox(store, tenant, lambda inbox, by: inbox.get(record_id)), as_json)
+
+    async def work(inbox: Inbox, by: str, id: str) -> ApprovalRecord:
+        return await inbox.get(id)
+
+    _print(_with_record(store, tenant, record_id, work), as_json)
 
 
 @app.command(epilog='Example: agent-adapter approvals approve apr_0123 --reason "order checked"')
@@ -114,12 +138,11 @@ def approve(
     edits = None if args is None else parse_object(args, "--args")
     signer = reviewer_key(key)
 
-    async def work(inbox: Inbox, by: str) -> tuple[ApprovalRecord, str]:
-        return await inbox.approve(
-            record_id, reviewer=by, reason=reason, arguments=edits, key=signer
-        ), by
+    async def work(inbox: Inbox, by: str, id: str) -> tuple[ApprovalRecord, str]:
+        return await inbox.approve(id, reviewer=by, reason=reason, arguments=edits, key=signer), by
 
-    _print_decision(*_with_inbox(store, tenant, work, "approver", reviewer), as_json)
+    decided = _with_record(store, tenant, record_id, work, "approver", reviewer)
+    _print_decision(*decided, as_json)
 
 
 @app.command(epilog='Example: agent-adapter approvals deny apr_0123 --reason "wrong customer"')
@@ -135,10 +158,11 @@ def deny(
     """Deny a call; the same call of that run is not asked for again."""
     signer = reviewer_key(key)
 
-    async def work(inbox: Inbox, by: str) -> tuple[ApprovalRecord, str]:
-        return await inbox.deny(record_id, reviewer=by, reason=reason, key=signer), by
+    async def work(inbox: Inbox, by: str, id: str) -> tuple[ApprovalRecord, str]:
+        return await inbox.deny(id, reviewer=by, reason=reason, key=signer), by
 
-    _print_decision(*_with_inbox(store, tenant, work, "approver", reviewer), as_json)
+    decided = _with_record(store, tenant, record_id, work, "approver", reviewer)
+    _print_decision(*decided, as_json)
 
 
 @app.command(epilog='Example: agent-adapter approvals respond apr_0123 --text "ask Bo instead"')
@@ -161,16 +185,23 @@ def respond(
         raise typer.BadParameter("give one of: --text, --value")
     answer = text if value is None else parse_json(value, "--value")
 
-    async def work(inbox: Inbox, by: str) -> tuple[ApprovalRecord, str]:
-        return await inbox.respond(record_id, answer, reviewer=by, reason=reason), by
+    async def work(inbox: Inbox, by: str, id: str) -> tuple[ApprovalRecord, str]:
+        return await inbox.respond(id, answer, reviewer=by, reason=reason), by
 
-    _print_decision(*_with_inbox(store, tenant, work, "approver", reviewer), as_json)
+    decided = _with_record(store, tenant, record_id, work, "approver", reviewer)
+    _print_decision(*decided, as_json)
 
 
 @app.command(epilog='Example: agent-adapter approvals withdraw apr_0123 --reason "order cancelled"')
 def withdraw(
     record_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="The approval, apr_….", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[ID]",
+            help="The approval, apr_…, or its beginning.",
+            show_default=False,
+            autocompletion=completing("approval"),
+        ),
     ] = None,
     reason: Annotated[
         str, typer.Option("--reason", help="The reason, kept in the record.")
@@ -191,14 +222,14 @@ def withdraw(
     if [record_id, run, conversation].count(None) != 2:
         raise typer.BadParameter("give one of: an approval's ID, --run, --conversation")
 
-    async def work(inbox: Inbox, by: str) -> tuple[Sequence[str], str]:
+    async def work(inbox: Inbox, by: str, id: str) -> tuple[Sequence[str], str]:
         if run is not None:
             return await inbox.withdraw_run(run, reason, reviewer=by), by
         if conversation is not None:
             return await inbox.withdraw_conversation(conversation, reason, reviewer=by), by
-        return [(await inbox.withdraw(record_id or "", reason, reviewer=by)).id], by
+        return [(await inbox.withdraw(id, reason, reviewer=by)).id], by
 
-    ids, who = _with_inbox(store, tenant, work, "approver", reviewer)
+    ids, who = _with_record(store, tenant, record_id or "", work, "approver", reviewer)
     print_line(ids, f"withdrawn by {who}: {', '.join(ids) or 'none was open'}", as_json)
 
 
@@ -252,7 +283,7 @@ class _InboxFollower:
             said = f"{_line(record)} ({record.why}); decide by {when(record.decide_by)}"
         else:
             said = f"by {short(record.reviewer)}" if record.reviewer else ""
-        print(plain(f"{head} {said}".rstrip()), flush=True)
+        print_text(plain(f"{head} {said}".rstrip()))
 
 
 def _with_inbox(
@@ -266,6 +297,23 @@ def _with_inbox(
 
     async def _work(store: Store, actor: Actor) -> T:
         return await work(_inbox(store, actor.tenant), actor.reviewer)
+
+    return with_actor(url, tenant, _work, role=role, reviewer=reviewer)
+
+
+def _with_record(
+    url: str | None,
+    tenant: str | None,
+    written: str,
+    work: Callable[[Inbox, str, str], Awaitable[T]],
+    role: str = "viewer",
+    reviewer: str | None = None,
+) -> T:
+    """The same, with the id of the record that is written whole or by its beginning."""
+
+    async def _work(store: Store, actor: Actor) -> T:
+        id = await whole_id(store, "approval", written, actor.tenant)
+        return await work(_inbox(store, actor.tenant), actor.reviewer, id)
 
     return with_actor(url, tenant, _work, role=role, reviewer=reviewer)
 
@@ -289,16 +337,16 @@ def _print(record: ApprovalRecord, as_json: bool) -> None:
     if as_json:
         print_json(asdict(record))
         return
-    out = console()
-    out.print(plain(f"{short(record.tool)} ({record.id}, {record.state})"), style="bold")
-    out.print(plain(record.description, lines=True))
-    out.print(table(("field", "value"), _fields(record)))
-    out.print("arguments", style="bold")
-    # Not through rich: it would fold long values.
-    print(plain(record.shown, lines=True))
-    if record.change is not None:
-        out.print("edited by a reviewer", style="bold")
-        print(plain(record.change, lines=True))
+    with paged() as screen:
+        head = f"{short(record.tool)} ({record.id}, {record.state})"
+        screen.print(plain(head), style="bold", soft_wrap=True)
+        print_whole(screen, plain(record.description, lines=True))
+        print_fields(screen, _fields(record))
+        screen.print("arguments", style="bold")
+        print_whole(screen, plain(record.shown, lines=True))
+        if record.change is not None:
+            screen.print("edited by a reviewer", style="bold")
+            print_whole(screen, plain(record.change, lines=True))
 
 
 def _fields(record: ApprovalRecord) -> list[tuple[str, Any]]:

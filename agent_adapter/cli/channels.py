@@ -13,10 +13,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_adapter.cli.acting import Actor, Tenant, with_actor
+from agent_adapter.cli.completing import completing
 from agent_adapter.cli.exit_codes import DOUBT, OK, CommandError
 from agent_adapter.cli.options import AsJson, StoreUrl
-from agent_adapter.cli.output import console, plain, print_json, print_list, table, when
+from agent_adapter.cli.output import (
+    console,
+    paged,
+    plain,
+    print_fields,
+    print_json,
+    print_list,
+    print_rows,
+    print_text,
+    print_whole,
+    when,
+)
 from agent_adapter.cli.polling import POLL_SECONDS, print_json_line
+from agent_adapter.cli.prefixes import whole_id_in
 
 if TYPE_CHECKING:
     from agent_adapter.network.channels.reports import ChannelReport, LogLine
@@ -27,7 +40,13 @@ app = typer.Typer(
 )
 
 Id = Annotated[
-    str, typer.Argument(metavar="CHANNEL", help="The channel, chn_….", show_default=False)
+    str,
+    typer.Argument(
+        metavar="CHANNEL",
+        help="The channel, chn_…, or its beginning.",
+        show_default=False,
+        autocompletion=completing("channel"),
+    ),
 ]
 
 
@@ -118,18 +137,18 @@ def tail(
     async def _work(opened: Store, actor: Actor) -> None:
         from agent_adapter.network.channels.reports import log_lines, report_of
 
-        await opened.read(lambda tx: _shown(tx, channel_id, actor))
-        entries = await opened.read(lambda tx: log_lines(tx, channel_id, newest=lines))
+        whole = await opened.read(lambda tx: _shown(tx, channel_id, actor))
+        entries = await opened.read(lambda tx: log_lines(tx, whole, newest=lines))
         seen = 0
         while True:
             _print_entries(entries, as_json)
             seen = entries[-1].seq if entries else seen
-            report = await opened.read(lambda tx: report_of(tx, channel_id))
+            report = await opened.read(lambda tx: report_of(tx, whole))
             over = report.line.state in ("closed", "expired")
             if not follow or (over and report.entries <= seen):
                 return
             await asyncio.sleep(POLL_SECONDS)
-            entries = await opened.read(_after(channel_id, seen))
+            entries = await opened.read(_after(whole, seen))
 
     with contextlib.suppress(KeyboardInterrupt):
         with_actor(store, tenant, _work)
@@ -160,29 +179,30 @@ def fork(
         from agent_adapter.core.errors import NetworkError
         from agent_adapter.network.hub.hub import Hub
 
-        await opened.read(lambda tx: _shown(tx, channel_id, actor))
+        whole = await opened.read(lambda tx: _shown(tx, channel_id, actor))
         try:
             hub = await Hub.open(opened, ttl_sweep_interval=0, expectation_sweep_interval=0)
         except NetworkError:
-            asked = {"channel_id": channel_id, "at": at}
+            asked = {"channel_id": whole, "at": at}
             return await _ask_hub(opened, "fork", asked, wait, actor.reviewer)
         async with hub:
-            made = await hub.fork(channel_id, at=at)
-            return {"channel_id": made, "writes": await hub.writes_after(channel_id, at)}
+            made = await hub.fork(whole, at=at)
+            return {"channel_id": made, "writes": await hub.writes_after(whole, at)}
 
     made = with_actor(store, tenant, _work, role="admin")
     if as_json:
         print_json(made)
         return
-    out = console()
-    out.print(plain(f"{made['channel_id']} has the log of {channel_id} up to {at}; it is paused"))
+    screen = console()
+    said = f"{made['channel_id']} has the log of {channel_id} up to {at}; it is paused"
+    print_whole(screen, plain(said))
     if made["writes"]:
-        out.print("writes that the fork does not undo", style="bold")
+        screen.print("writes that the fork does not undo", style="bold")
         rows = [
-            (write["tool"], write["ending"] or "open", write["started_at"], write["call_key"])
+            (write["call_key"], write["tool"], write["ending"] or "open", when(write["started_at"]))
             for write in made["writes"]
         ]
-        out.print(table(("tool", "ending", "started", "call"), rows))
+        print_rows(screen, ("call", "tool", "ending", "started"), rows)
 
 
 @app.command(epilog="Example: agent-adapter channels reopen chn_0123")
@@ -239,10 +259,10 @@ def replay(
     if as_json:
         print_json(asdict(report))
     elif report.matches:
-        console().print(plain(f"{channel_id}: {report.envelopes} entries match the stored state"))
+        print_text(plain(f"{channel_id}: {report.envelopes} entries match the stored state"))
     else:
         for line in report.differences:
-            console().print(plain(line))
+            print_text(plain(line))
     return OK if report.matches else DOUBT
 
 
@@ -250,7 +270,8 @@ def _shown(tx: Transaction, channel_id: str, actor: Actor) -> str:
     """The id of a channel that the actor may see; `NotFoundError` for any other."""
     from agent_adapter.network.channels.snapshot import channel_row
 
-    return str(channel_row(tx, channel_id, actor.within)["channel_id"])
+    whole = whole_id_in(tx, "channel", channel_id, actor.within)
+    return str(channel_row(tx, whole, actor.within)["channel_id"])
 
 
 def _after(channel_id: str, seen: int) -> Any:
@@ -293,13 +314,12 @@ def _print_entries(entries: list[LogLine], as_json: bool) -> None:
         event = envelope.event_type.removeprefix("ag2.")
         hidden = "" if envelope.audience is None else " (private)"
         said = f"{entry.seq:>4} {envelope.created_at} {entry.sender} {event}{hidden}"
-        print(plain(f"{said} {envelope.envelope_id}: {text_line(envelope)}"), flush=True)
+        print_text(plain(f"{said} {envelope.envelope_id}: {text_line(envelope)}"))
 
 
 def _print_report(report: ChannelReport) -> None:
-    line, out = report.line, console()
+    line = report.line
     state = f"{line.state}, paused" if line.paused else line.state
-    out.print(plain(f"{line.channel_id} ({line.type}, {state})"), style="bold")
     turn = report.turn or {}
     waits = ", ".join(turn.get("waits_for", ()))
     fields = {
@@ -317,7 +337,11 @@ def _print_report(report: ChannelReport) -> None:
         "forked from": report.parent_channel_id,
     }
     rows = [(name, value) for name, value in fields.items() if value not in (None, "")]
-    out.print(table(("field", "value"), rows))
-    if report.context_vars:
-        out.print("variables", style="bold")
-        print(plain(json.dumps(report.context_vars, indent=2, ensure_ascii=False), lines=True))
+    with paged() as screen:
+        head = f"{line.channel_id} ({line.type}, {state})"
+        screen.print(plain(head), style="bold", soft_wrap=True)
+        print_fields(screen, rows)
+        if report.context_vars:
+            screen.print("variables", style="bold")
+            values = json.dumps(report.context_vars, indent=2, ensure_ascii=False)
+            print_whole(screen, plain(values, lines=True))

@@ -87,7 +87,7 @@ def upgrade(store: StoreUrl = None, as_json: AsJson = False) -> None:
     of this library cannot open it afterwards: back it up first.
     """
     with working("upgrading"):
-        before, after = with_store(store, _revisions)
+        before, after = with_store(store, _revisions, new=True)
     if before == after:
         said = f"the schema is the newest: {after}"
     elif before is None:
@@ -179,7 +179,7 @@ def retention(
             found = await kept.policies(opened)
         return found
 
-    found = with_store(store, work)
+    found = with_store(store, work, new=bool(ages))
     data: list[dict[str, object]] = []
     rows: list[tuple[str, ...]] = []
     for name, each in found.items():

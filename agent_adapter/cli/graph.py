@@ -13,7 +13,8 @@ import typer
 
 from agent_adapter.cli.exit_codes import FAILED, OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson
-from agent_adapter.cli.output import plain, print_json, print_list
+from agent_adapter.cli.output import plain, print_json, print_list, print_text
+from agent_adapter.cli.streams import reserve_stdout
 
 if TYPE_CHECKING:
     from agent_adapter.flow.graph import TransitionGraph
@@ -85,7 +86,7 @@ def draw(
     if as_json:
         print_json({"mermaid": drawing})
     else:
-        print(plain(drawing, lines=True))
+        print_text(plain(drawing, lines=True))
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -100,6 +101,8 @@ def _read(file: str, modules: Sequence[str]) -> TransitionGraph:
     from agent_adapter.cli.target import import_module
     from agent_adapter.flow.graph import TransitionGraph
 
+    if modules:
+        reserve_stdout()
     for module in modules:
         import_module(module)
     try:

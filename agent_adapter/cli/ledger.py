@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_adapter.cli.acting import Actor, Tenant, stored_run_of, whole_store, with_actor
+from agent_adapter.cli.completing import completing
 from agent_adapter.cli.exit_codes import DOUBT, OK, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, Reason, Reviewer, StoreUrl
 from agent_adapter.cli.output import (
-    console,
+    paged,
     plain,
     print_json,
     print_line,
     print_list,
+    print_whole,
     when,
     working,
 )
+from agent_adapter.cli.prefixes import whole_id
+from agent_adapter.core.inert import short
 
 if TYPE_CHECKING:
     from agent_adapter.exec.ledger import Entry, Report
@@ -51,7 +55,12 @@ _IN_DOUBT_FIELDS = (
 def show(
     run: Annotated[
         str | None,
-        typer.Argument(metavar="[RUN]", help="The run; default: all.", show_default=False),
+        typer.Argument(
+            metavar="[RUN]",
+            help="The run; default: all.",
+            show_default=False,
+            autocompletion=completing("run"),
+        ),
     ] = None,
     limit: Annotated[
         int, typer.Option("--limit", min=1, help="The maximum number of entries.")
@@ -134,11 +143,20 @@ def in_doubt(tenant: Tenant = None, store: StoreUrl = None, as_json: AsJson = Fa
 
 @app.command(epilog="Example: agent-adapter ledger resolve call_0123 --happened")
 def resolve(
-    call_key: Annotated[str, typer.Argument(metavar="CALL", help="The call, call_….")],
+    call_key: Annotated[
+        str,
+        typer.Argument(
+            metavar="CALL",
+            help="The call, call_…, or its beginning.",
+            autocompletion=completing("call"),
+        ),
+    ],
     happened: Annotated[
-        bool | None,
-        typer.Option("--happened/--not-happened", help="The outcome in the other system."),
-    ] = None,
+        bool, typer.Option("--happened", help="The other system has done it.")
+    ] = False,
+    not_happened: Annotated[
+        bool, typer.Option("--not-happened", help="The other system has not done it.")
+    ] = False,
     result: Annotated[
         str | None, typer.Option("--result", help="The result of the call, as JSON.")
     ] = None,
@@ -151,49 +169,51 @@ def resolve(
     """Record whether a write with unknown outcome happened; if not, it may run again."""
     from agent_adapter.exec.ledger import resolve as settle
 
-    if happened is None:
+    if happened and not_happened:
+        raise CommandError(
+            "--happened and --not-happened contradict each other: give one", code=USAGE
+        )
+    if not (happened or not_happened):
         raise CommandError("the outcome is missing: give --happened or --not-happened", code=USAGE)
     value = None if result is None else _result(result, happened)
 
-    async def _work(opened: Store, actor: Actor) -> str:
+    async def _work(opened: Store, actor: Actor) -> tuple[str, str]:
+        whole = await whole_id(opened, "call", call_key, actor.within)
         await settle(
             opened,
-            call_key,
+            whole,
             reviewer=actor.reviewer,
             happened=happened,
             result=value,
             reason=reason,
             tenant=actor.within,
         )
-        return actor.reviewer
+        return whole, actor.reviewer
 
-    who = with_actor(store, tenant, _work, role="approver", reviewer=reviewer)
+    whole, who = with_actor(store, tenant, _work, role="approver", reviewer=reviewer)
     answer = "happened" if happened else "did not happen"
-    kept = {"call_key": call_key, "happened": happened, "reviewer": who}
-    print_line(kept, f"{call_key}: {answer}, says {who}", as_json)
+    kept = {"call_key": whole, "happened": happened, "reviewer": who}
+    print_line(kept, f"{whole}: {answer}, says {who}", as_json)
 
 
 def print_report(report: Report) -> None:
     """Print the report of `verify`, with what a verification cannot see."""
-    out = console()
     channels = f", {report.channels} channels" if report.channels else ""
     looked = f"{report.runs} runs{channels}, {report.entries} entries, {report.calls} calls"
     kept = f"{report.payloads} payloads ({report.erased} erased)"
     verdict = "verified" if report.ok else f"NOT verified, {len(report.problems)} problems"
-    out.print(
-        f"{verdict}: {looked}, {kept}; {report.in_doubt} writes with unknown outcome",
-        soft_wrap=True,
-    )
+    said = [f"{verdict}: {looked}, {kept}; {report.in_doubt} writes with unknown outcome"]
     if report.trusted_from is not None:
         since = when(report.trusted_from)
-        out.print(plain(f"  trusted from {since}, when this version first opened the store"))
+        said.append(f"  trusted from {since}, when this version first opened the store")
     if report.pruned_runs or report.pruned_channels:
         gone = f"{report.pruned_runs} runs, the transcripts of {report.pruned_channels} channels"
-        out.print(plain(f"  gone by retention, as the ledger says: {gone}"))
-    for problem in report.problems:
-        out.print(plain(f"  {problem}"), soft_wrap=True)
-    for blind in report.cannot_see:
-        out.print(plain(f"  cannot see: {blind}"), soft_wrap=True)
+        said.append(f"  gone by retention, as the ledger says: {gone}")
+    said += [f"  {problem}" for problem in report.problems]
+    said += [f"  cannot see: {blind}" for blind in report.cannot_see]
+    with paged() as screen:
+        for line in said:
+            print_whole(screen, plain(line))
 
 
 def _no_run(run: str) -> CommandError:
@@ -221,14 +241,14 @@ ENTRY_COLUMNS = ("at", "run", "no", "entry", "tool", "call", "facts")
 
 
 def entry_row(entry: Entry) -> tuple[object, ...]:
-    """A ledger entry as a row of a table; `--json` shows ids whole."""
+    """A ledger entry as a row of a table."""
     return (
         when(entry.at),
-        _short(entry.run_id),
+        short(entry.run_id),
         entry.seq,
         entry.kind,
         entry.facts.get("tool", ""),
-        _short(entry.call_key),
+        entry.call_key or "",
         facts_line(entry.facts),
     )
 
@@ -243,9 +263,3 @@ def _fact(value: Any) -> str:
     if isinstance(value, dict):
         return str(value.get("id") or json.dumps(value))
     return str(value)
-
-
-def _short(text: str | None) -> str:
-    if not text:
-        return ""
-    return text if len(text) <= 17 else f"{text[:16]}…"

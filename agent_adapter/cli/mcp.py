@@ -18,8 +18,9 @@ import typer
 
 from agent_adapter.cli.exit_codes import OK, PENDING, USAGE, CommandError
 from agent_adapter.cli.options import AsJson, StoreUrl, with_store
-from agent_adapter.cli.output import plain, print_json, print_line, print_list
-from agent_adapter.cli.target import Target, load_registry
+from agent_adapter.cli.output import plain, print_json, print_line, print_list, print_text
+from agent_adapter.cli.streams import reserve_stdout
+from agent_adapter.cli.target import Factory, Target, load_registry
 
 if TYPE_CHECKING:
     from agent_adapter.integrations.mcp import StaticTokens, ToolPins
@@ -60,7 +61,9 @@ def serve(
     wait: Annotated[
         float, typer.Option("--wait", help="The seconds that a call waits for a decision.")
     ] = 0,
+    factory: Factory = False,
     store: StoreUrl = None,
+    as_json: AsJson = False,
 ) -> None:
     """Serve the tools of a registry; a call that needs approval waits in the inbox."""
     from agent_adapter.integrations.mcp import INTEGRATION
@@ -70,11 +73,15 @@ def serve(
         raise CommandError(
             "--tokens needs --http: on stdio the only client is the parent process", code=USAGE
         )
+    if as_json and http is None:
+        raise CommandError("--json needs --http: on stdio, stdout has the protocol", code=USAGE)
     address = _address(http) if http is not None else None
     verifier = _tokens(tokens) if tokens is not None else None
+    if address is not None:
+        reserve_stdout()
     # On stdio, stdout carries the protocol: output of the imported module would break it.
     with contextlib.redirect_stdout(sys.stderr):
-        registry = load_registry(target)
+        registry = load_registry(target, factory=factory)
 
     async def _work(opened: Store) -> None:
         from agent_adapter.exec.approval.ports.deferred import DeferredApproval
@@ -92,11 +99,11 @@ def serve(
         # before the store is closed.
         signal.signal(signal.SIGTERM, _leave)
         terms = terms_of(host, verifier)
-        say = partial(_say_where, terms)
+        say = partial(_say_where, terms, as_json)
         await serve_http(server, host=host, port=port, verifier=verifier, on_start=say)
 
     with contextlib.suppress(KeyboardInterrupt):
-        with_store(store, _work)
+        with_store(store, _work, new=True)
 
 
 @app.command(
@@ -130,7 +137,7 @@ def import_(
         as_json=as_json,
     )
     if review.waiting and not as_json:
-        print(f"review and accept the changes: agent-adapter mcp accept {plain(name)}")
+        print_text(f"review and accept the changes: agent-adapter mcp accept {plain(name)}")
     return PENDING if review.waiting else OK
 
 
@@ -159,7 +166,7 @@ def diff(
         )
     else:
         for pin in waiting:
-            print(_change(pin.server, pin.tool, pin.accepted, pin.offered))
+            print_text(_change(pin.server, pin.tool, pin.accepted, pin.offered))
     return PENDING if waiting else OK
 
 
@@ -197,7 +204,7 @@ def accept(
     for pin in waiting:
         offered: Any = pin.offered
         if not as_json:
-            print(_change(pin.server, pin.tool, pin.accepted, offered))
+            print_text(_change(pin.server, pin.tool, pin.accepted, offered))
         if not _agreed(pin.server, pin.tool, offered["hash"], stated):
             continue
         held.accept(pin.server, pin.tool, offered["hash"])
@@ -247,7 +254,9 @@ def _leave(number: int, frame: object) -> NoReturn:
     raise SystemExit(OK)
 
 
-def _say_where(terms: str, url: str) -> None:
+def _say_where(terms: str, as_json: bool, url: str) -> None:
+    if as_json:
+        print_text(json.dumps({"url": url}))
     print(f"agent-adapter: MCP on {url} ({terms})", file=sys.stderr, flush=True)
 
 

@@ -84,19 +84,26 @@ TOKEN_VARIABLE = "AGENT_ADAPTER_TOKEN"  # noqa: S105  # the name of a variable
 """The environment variable with the token of whoever gives the command."""
 
 
-def with_store(url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
+def with_store(url: str | None, work: Callable[[Store], Awaitable[T]], *, new: bool = False) -> T:
     """Open the store, run `work` with the whole of it, and close it; not for holders of a token."""
     if os.environ.get(TOKEN_VARIABLE):
         raise CommandError(
             f"this command works on the whole store, a token only on its tenants: unset"
             f" {TOKEN_VARIABLE}"
         )
-    return open_and(url, work)
+    return open_and(url, work, new=new)
 
 
-def open_and(url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
-    """Open the store, run `work` with it, and close it, whoever asks."""
-    from agent_adapter.store.opening import open_store
+def open_and(url: str | None, work: Callable[[Store], Awaitable[T]], *, new: bool = False) -> T:
+    """Open the store, run `work` with it, and close it, whoever asks.
+
+    With `new` a store that does not exist is created; else it is an error, and nothing is created.
+    """
+    from agent_adapter.store.opening import missing_store, open_store
+
+    missing = None if new else missing_store(url)
+    if missing is not None:
+        raise CommandError(f"no such store: {missing}; check --store", kind="no-such-store")
 
     async def _run() -> T:
         async with contextlib.aclosing(open_store(url)) as store:
@@ -105,10 +112,24 @@ def open_and(url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
     return asyncio.run(_run())
 
 
+def _unique(option: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Refuses a key that stands twice in an object: neither value may win silently."""
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise CommandError(f"{option} has {twice!r} twice: give it once", code=USAGE)
+        return value
+
+    return made
+
+
 def parse_json(text: str, option: str, like: str = "write a text in quotes, '\"done\"'") -> Any:
     """The JSON value of an option."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique(option))
     except json.JSONDecodeError as exc:
         problem = f"{option} is not JSON ({exc.msg} at character {exc.pos})"
         raise CommandError(f"{problem}: {like}", code=USAGE) from None

@@ -1,4 +1,4 @@
-"""Output of the commands: rich on a terminal, plain in a pipe, JSON on request.
+"""Output of the commands: rich on a terminal, plain lines in a pipe, JSON on request.
 
 Texts of tools, models and records may contain terminal escapes, markup, or characters that hide or
 reorder text. `plain` replaces them with visible escapes before they are printed.
@@ -13,12 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from agent_adapter.cli.streams import out
+
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.table import Table
 
+_IDS = frozenset(("approval", "call", "channel", "id", "run", "waits for"))
+"""Columns that hold an id: never folded, so that it can be selected and copied."""
 
-_ID_WIDTH = 36
+_NARROWEST = 8
 
 
 def plain(text: object, *, lines: bool = False) -> str:
@@ -29,34 +33,71 @@ def plain(text: object, *, lines: bool = False) -> str:
     return shown if lines else shown.replace("\n", "\\n")
 
 
+def is_terminal() -> bool:
+    """Whether a person reads the output; else a program does."""
+    return out().isatty()
+
+
 def console() -> Console:
-    """The console of stdout; without colours and at a fixed width in a pipe."""
+    """The console of stdout; in a pipe without colours, and nothing is folded."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else 160
-    return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    return Console(file=out(), highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
-    """A table; long cells are folded, not cut."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+@contextmanager
+def paged() -> Iterator[Console]:
+    """A console whose output goes through a pager where it is longer than the terminal."""
+    from rich.console import Console
 
-    grid = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    from agent_adapter.cli.pager import show
+
+    if not is_terminal():
+        yield Console(file=out(), width=10_000, highlight=False, markup=False, emoji=False)
+        return
+    screen = console()
+    with screen.capture() as captured:
+        yield screen
+    show(captured.get(), screen.height)
+
+
+def print_whole(screen: Console, text: str) -> None:
+    """Print inert text without folding its lines: a copy of them is whole."""
+    screen.print(text, soft_wrap=True)
+
+
+def print_rows(screen: Console, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows: a table on a terminal, else one line each with tabs between the cells."""
     cells = [[plain(cell) for cell in row] for row in rows]
-    # The first column names the row: whatever the others hold, a common id in it is not folded.
-    named = min(_ID_WIDTH, max((len(row[0]) for row in cells), default=0))
-    for position, column in enumerate(columns):
-        grid.add_column(column, overflow="fold", min_width=0 if position else named)
-    for row in cells:
-        grid.add_row(*map(Text, row))
-    return grid
+    if not is_terminal():
+        for row in cells:
+            print_whole(screen, "\t".join(row))
+    elif _least_width(columns, cells) <= screen.width:
+        screen.print(_table(columns, cells))
+    else:
+        _print_blocks(screen, columns, cells)
+
+
+def print_fields(screen: Console, fields: Iterable[tuple[str, object]]) -> None:
+    """Print names with their values: a table on a terminal, else one line each."""
+    cells = [(name, plain(value)) for name, value in fields]
+    if not is_terminal():
+        for name, value in cells:
+            print_whole(screen, f"{name}:\t{value}")
+        return
+    width = max((len(name) for name, _ in cells), default=0)
+    for name, value in cells:
+        print_whole(screen, f"  {name:<{width}}  {value}")
 
 
 def print_json(value: Any) -> None:
     """Print `value` as ASCII JSON: no invisible character can hide in it."""
-    print(json.dumps(value, indent=2, default=str))
+    print(json.dumps(value, indent=2, default=str), file=out())
+
+
+def print_text(text: str) -> None:
+    """Print inert text as it is."""
+    print(text, file=out(), flush=True)
 
 
 def print_list(
@@ -67,13 +108,17 @@ def print_list(
     empty: str,
     as_json: bool,
 ) -> None:
-    """Print `rows` as a table, or the line `empty` if there are none; with `--json` the values."""
+    """Print `rows`, or the line `empty` if there are none; with `--json` the values.
+
+    In a pipe `empty` goes to stderr: a program that counts lines must read none.
+    """
     if as_json:
         print_json(values)
     elif values:
-        console().print(table(columns, rows))
+        with paged() as screen:
+            print_rows(screen, columns, rows)
     else:
-        console().print(empty)
+        print(plain(empty), file=out() if is_terminal() else sys.stderr)
 
 
 def print_line(value: Any, line: str, as_json: bool) -> None:
@@ -81,7 +126,7 @@ def print_line(value: Any, line: str, as_json: bool) -> None:
     if as_json:
         print_json(value)
     else:
-        console().print(plain(line), soft_wrap=True)
+        print_whole(console(), plain(line))
 
 
 def say_error(kind: str, message: str, *, code: int, as_json: bool = False) -> int:
@@ -94,10 +139,10 @@ def say_error(kind: str, message: str, *, code: int, as_json: bool = False) -> i
 
 
 def when(seconds: float | None) -> str:
-    """A time in UTC."""
+    """A time as ISO 8601, in UTC."""
     if seconds is None:
         return "-"
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds)) + "Z"
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 @contextmanager
@@ -107,3 +152,54 @@ def working(what: str) -> Iterator[None]:
 
     with Console(stderr=True, highlight=False, markup=False).status(f"{what} …"):
         yield
+
+
+def _is_id(place: int, column: str) -> bool:
+    # The first column names the row, whatever it is called.
+    return place == 0 or column in _IDS
+
+
+def _widths(cells: Sequence[Sequence[str]], place: int) -> int:
+    return max((len(row[place]) for row in cells), default=0)
+
+
+def _least_width(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
+    """The width at which every id fits on one line and every other column has some room."""
+    widths = [
+        _widths(cells, place) if _is_id(place, column) else min(_NARROWEST, _widths(cells, place))
+        for place, column in enumerate(columns)
+    ]
+    return sum(widths) + 2 * len(columns)
+
+
+def _table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, column in enumerate(columns):
+        if _is_id(place, column):
+            width = _widths(cells, place)
+            grid.add_column(column, no_wrap=True, min_width=max(width, len(column)))
+        else:
+            grid.add_column(column, overflow="fold")
+    for row in cells:
+        grid.add_row(*map(Text, row))
+    return grid
+
+
+def _print_blocks(screen: Console, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    """Print each row as lines: what a narrow terminal can show without breaking ids."""
+    width = max(map(len, columns))
+    for row in cells:
+        screen.print(_bold(row[0]), soft_wrap=True)
+        for column, cell in zip(columns[1:], row[1:], strict=True):
+            if cell not in ("", "-"):
+                print_whole(screen, f"  {column:<{width}}  {cell}")
+
+
+def _bold(text: str) -> RenderableType:
+    from rich.text import Text
+
+    return Text(text, style="bold")

@@ -39,7 +39,8 @@ def add(
     from agent_adapter.store import people
 
     by = reviewer_name(reviewer)
-    row = with_store(store, lambda opened: _done(opened, lambda tx: people.add(tx, name, by=by)))
+    op = lambda tx: people.add(tx, name, by=by)  # noqa: E731
+    row = with_store(store, lambda opened: _done(opened, op), new=True)
     print_line({"id": row["id"], "name": row["name"]}, f"{row['name']} is {row['id']}", as_json)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_adapter.cli.acting import Actor, with_actor
+from agent_adapter.cli.output import print_text
 
 if TYPE_CHECKING:
     from agent_adapter.store.base import Store
@@ -48,4 +49,4 @@ def poll(
 
 def print_json_line(value: Any) -> None:
     """Print one JSON object on one line and flush, so that a reader in a pipe gets it at once."""
-    print(json.dumps(value, default=str), flush=True)
+    print_text(json.dumps(value, default=str))

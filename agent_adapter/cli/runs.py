@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_adapter.cli.acting import Actor, Tenant, stored_run_of, with_actor
+from agent_adapter.cli.completing import completing
 from agent_adapter.cli.exit_codes import CommandError
 from agent_adapter.cli.ledger import facts_line
 from agent_adapter.cli.options import (
@@ -20,17 +21,37 @@ from agent_adapter.cli.options import (
     Reviewer,
     StoreUrl,
 )
-from agent_adapter.cli.output import console, plain, print_json, print_line, print_list, when
+from agent_adapter.cli.output import (
+    paged,
+    plain,
+    print_json,
+    print_line,
+    print_list,
+    print_text,
+    print_whole,
+    when,
+)
 from agent_adapter.cli.polling import Seconds, poll, print_json_line
+from agent_adapter.cli.prefixes import whole_id
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from agent_adapter.exec.ledger import Entry
     from agent_adapter.store.base import Store, Transaction
     from agent_adapter.store.queries import CallReport, RunLine
 
 app = typer.Typer(name="runs", help="List runs, show one as a timeline, follow the ledger.")
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The run, run_….", show_default=False)]
+Run = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="The run, run_…, its name, or a beginning.",
+        show_default=False,
+        autocompletion=completing("run"),
+    ),
+]
 
 _PAGE_SIZE = 1000
 _ALL = 10_000_000
@@ -130,8 +151,9 @@ def show(
     """Show one run as a timeline: each call with its arguments, decision, time and result."""
 
     async def _work(opened: Store, actor: Actor) -> list[CallReport] | None:
+        whole = await whole_id(opened, "run", run, actor.tenant)
         found: list[CallReport] | None = await _read(
-            opened, lambda tx: _reports(tx, run, actor.tenant, limit)
+            opened, lambda tx: _reports(tx, whole, actor.tenant, limit)
         )
         return found
 
@@ -142,17 +164,23 @@ def show(
     if as_json:
         print_json({"run_id": run, "calls": calls})
         return
-    if not calls:
-        console().print(plain(f"{run}: no calls; see `agent-adapter ledger show {run}`"))
-    for call in calls:
-        _print_call(call)
+    with paged() as screen:
+        if not calls:
+            print_whole(screen, plain(f"{run}: no calls; see `agent-adapter ledger show {run}`"))
+        for call in calls:
+            _print_call(screen, call)
 
 
 @app.command(epilog="Example: agent-adapter runs tail --json")
 def tail(
     run: Annotated[
         str | None,
-        typer.Argument(metavar="[RUN]", help="The run; default: all.", show_default=False),
+        typer.Argument(
+            metavar="[RUN]",
+            help="The run; default: all.",
+            show_default=False,
+            autocompletion=completing("run"),
+        ),
     ] = None,
     lines: Annotated[
         int,
@@ -258,7 +286,7 @@ class LedgerFollower:
                 entry.call_key or "",
                 facts_line(entry.facts),
             )
-            print(plain(" ".join(filter(None, parts))), flush=True)
+            print_text(plain(" ".join(filter(None, parts))))
 
 
 def _reports(tx: Transaction, run: str, tenant: str, limit: int) -> list[CallReport] | None:
@@ -316,12 +344,11 @@ def _value(kept: bytes | None) -> Any:
     return json_or_text(kept.decode("utf-8", "replace"))
 
 
-def _print_call(call: dict[str, Any]) -> None:
-    out = console()
+def _print_call(screen: Console, call: dict[str, Any]) -> None:
     took = "running" if call["seconds"] is None else f"{call['seconds']:.3f} s"
     ending = call["ending"] or call["state"]
     head = f"{when(call['started_at'])} {call['tool']} {ending} ({took})"
-    out.print(plain(head), style="bold", soft_wrap=True)
+    screen.print(plain(head), style="bold", soft_wrap=True)
     asked = call["approval"] or {}
     decided = " ".join(str(asked[name]) for name in ("id", "state", "reviewer") if asked.get(name))
     facts = {
@@ -336,8 +363,7 @@ def _print_call(call: dict[str, Any]) -> None:
     }
     for name, value in facts.items():
         if value not in (None, "", 0):
-            # Not through rich: it would fold long values.
-            print(f"  {name}: {plain(value)}")
+            print_whole(screen, f"  {name}: {plain(value)}")
 
 
 def _text(value: Any) -> str | None:

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
+import json
 import logging
 import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from agent_adapter.cli.exit_codes import OK, USAGE, CommandError
-from agent_adapter.cli.options import StoreUrl, with_store
-from agent_adapter.cli.output import plain
-from agent_adapter.cli.target import load_registry
+from agent_adapter.cli.notify import ConsoleUrl, RulesFile
+from agent_adapter.cli.options import AsJson, StoreUrl, with_store
+from agent_adapter.cli.output import plain, print_text
+from agent_adapter.cli.streams import reserve_stdout
+from agent_adapter.cli.target import Factory, load_registry
 from agent_adapter.core.hosts import is_loopback
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from agent_adapter.console import TrustedProxy
+    from agent_adapter.notify.rules import NotifyRule
     from agent_adapter.store.base import Store
 
 PORT = 8377
@@ -101,7 +107,11 @@ def command(
             "--tenant", metavar="NAME", help="Show only this tenant; default: those of each token."
         ),
     ] = None,
+    factory: Factory = False,
+    rules: RulesFile = None,
+    console_url: ConsoleUrl = None,
     store: StoreUrl = None,
+    as_json: AsJson = False,
 ) -> None:
     """Serve the web console.
 
@@ -115,8 +125,10 @@ def command(
     tools = None
     if registry is not None:
         # The first line of stdout is the URL: output of the imported module goes to stderr.
-        with contextlib.redirect_stdout(sys.stderr):
-            tools = load_registry(registry)
+        reserve_stdout()
+        tools = load_registry(registry, factory=factory)
+
+    more = [] if rules is None else _read(rules)
 
     async def _work(opened: Store) -> None:
         from agent_adapter.console import create_app
@@ -132,16 +144,25 @@ def command(
             https=True if https else None,
             undo_window=undo_window,
         )
-        await run_console(app, host, port, _say_where)
+        public = console_url or _public_url(names or [], https)
+        notifier = partial(_notify, opened, more, public)
+        await run_console(app, host, port, partial(_say_where, as_json), notifier)
 
     with contextlib.suppress(KeyboardInterrupt):
-        with_store(store, _work)
+        with_store(store, _work, new=True)
 
 
 async def run_console(
-    app: Starlette, host: str, port: int, on_start: Callable[[str], None]
+    app: Starlette,
+    host: str,
+    port: int,
+    on_start: Callable[[str], None],
+    beside: Callable[[str], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
-    """Serve until a signal; `on_start` gets the URL with the port that is in use."""
+    """Serve until a signal; `on_start` gets the URL with the port that is in use.
+
+    `beside` gets it too, and runs as long as the server.
+    """
     import uvicorn
 
     config = uvicorn.Config(
@@ -176,15 +197,45 @@ async def run_console(
     logging.getLogger("uvicorn.error").addFilter(
         lambda record: not (server.should_exit and "completing response" in record.getMessage())
     )
+    other = None if beside is None else asyncio.create_task(beside(url))
     with contextlib.closing(bound):
-        await server.serve(sockets=[bound])
+        try:
+            await server.serve(sockets=[bound])
+        finally:
+            if other is not None:
+                other.cancel()
+                await asyncio.wait([other])
+
+
+async def _notify(store: Store, rules: Sequence[NotifyRule], console: str | None, url: str) -> None:
+    """Send notifications beside the console, with links to `console`, else to the URL in use."""
+    from agent_adapter.notify.notifier import Notifier
+
+    await Notifier(store, rules, console=console or url).run()
+
+
+def _public_url(names: Sequence[str], https: bool) -> str | None:
+    """The address that links have; `None` for the one that it listens on."""
+    if not names:
+        return None
+    # Behind the default port of a proxy; anything else is said with --console-url.
+    return f"{'https' if https else 'http'}://{names[0]}"
+
+
+def _read(file: Path) -> list[NotifyRule]:
+    from agent_adapter.notify.rules import read_rules
+
+    return read_rules(file)
 
 
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sets TCP_NODELAY only on sockets that name their protocol; without it an answer in two
+    # parts waits for the client's delayed acknowledgement, 40 ms.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         made.bind((host, port))
     except OSError as exc:
         made.close()
@@ -229,11 +280,13 @@ def _proxy(peers: Sequence[str], header: str, roles: Sequence[str]) -> TrustedPr
             ipaddress.ip_address(peer)
         except ValueError:
             raise CommandError(f"--trusted-proxy {peer} is not an IP address", code=USAGE) from None
-    named = dict(each.split("=", 1) for each in roles if "=" in each)
-    others = [None if each == "none" else each for each in roles if "=" not in each]
-    return TrustedProxy(
-        peers=frozenset(peers), header=header, roles=named, role=others[-1] if others else None
-    )
+    pairs = [each.partition("=") if "=" in each else ("", "=", each) for each in roles]
+    named = {name: role for name, _, role in pairs}
+    if len(named) != len(pairs):
+        raise CommandError("--proxy-role gives somebody two roles: give one", code=USAGE)
+    role = named.pop("", "none")
+    others = None if role == "none" else role
+    return TrustedProxy(peers=frozenset(peers), header=header, roles=named, role=others)
 
 
 async def _check_sign_in(store: Store, host: str, proxy: Any) -> None:
@@ -252,8 +305,8 @@ async def _check_sign_in(store: Store, host: str, proxy: Any) -> None:
     print(plain(f"agent-adapter: nobody can sign in yet; create a token: {make}"), file=sys.stderr)
 
 
-def _say_where(url: str) -> None:
-    print(f"console on {url}", flush=True)
+def _say_where(as_json: bool, url: str) -> None:
+    print_text(json.dumps({"url": url}) if as_json else f"console on {url}")
 
 
 def _leave(number: int, frame: object) -> NoReturn:

@@ -1,9 +1,10 @@
-"""Loads the registry that a TARGET names."""
+"""Loads the registry that a TARGET names; nothing of it is called unless it is a factory."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -27,17 +28,31 @@ Target = Annotated[
 ]
 """`TARGET`."""
 
+Factory = Annotated[
+    bool,
+    typer.Option(
+        "--factory",
+        help="TARGET is a function without parameters that returns the registry: call it.",
+    ),
+]
+"""`--factory`."""
 
-def load_registry(target: str) -> ToolRegistry:
+
+def load_registry(target: str, *, factory: bool = False) -> ToolRegistry:
     """The registry that `target` names; this runs the target's module.
 
     Without an attribute: the module's only registry, else the default registry that
-    `@agent_adapter.tool` fills.
+    `@agent_adapter.tool` fills. With `factory` the attribute is a function that is called.
     """
     where, attribute = _split(target)
+    if factory and not attribute:
+        raise CommandError(
+            f"--factory: {target} names no function; write {target}:FUNCTION", code=USAGE
+        )
     module = _module(where, target)
     if attribute:
-        return _named(module, attribute, target)
+        value = _named(module, attribute, target)
+        return _registry(_made(value, module, target) if factory else value, target, factory)
     return _only(module, target)
 
 
@@ -60,7 +75,7 @@ def _module(where: str, target: str) -> ModuleType:
         return _from_file(Path(where)) if is_path else _from_name(where, target)
     except (CommandError, ToolDefinitionError):
         raise
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         text = " ".join(str(exc).split())
         raise CommandError(
             f"{where} cannot be read as a module: {type(exc).__name__}: {text};"
@@ -104,23 +119,88 @@ def _importable_from(folder: Path) -> None:
         sys.path.insert(0, str(folder))
 
 
-def _named(module: ModuleType, attribute: str, target: str) -> ToolRegistry:
-    from agent_adapter.core.registry import ToolRegistry
+_MISSING = object()
 
+
+def _named(module: ModuleType, attribute: str, target: str) -> Any:
+    """The attribute as it lies there: no property or other descriptor of the target runs."""
     value: Any = module
     for part in attribute.split("."):
-        if not hasattr(value, part):
-            found = ", ".join(_registries(module)) or "none"
-            raise CommandError(f"{target}: no attribute {part!r}; registries there: {found}")
-        value = getattr(value, part)
-    if callable(value) and not isinstance(value, ToolRegistry):
-        value = value()
-    if not isinstance(value, ToolRegistry):
-        raise CommandError(
-            f"{target} is {type(value).__name__}, not a ToolRegistry: name a registry, or a"
-            " function without arguments that returns one"
-        )
+        found = inspect.getattr_static(value, part, _MISSING)
+        if found is _MISSING and isinstance(value, ModuleType):
+            found = getattr(value, part, _MISSING)  # a module may make its names when asked
+        if found is _MISSING:
+            there = ", ".join(_registries(module)) or "none"
+            raise CommandError(f"{target}: no attribute {part!r}; registries there: {there}")
+        value = found.__func__ if isinstance(found, staticmethod) else found
     return value
+
+
+def _made(value: Any, module: ModuleType, target: str) -> Any:
+    """What a factory returns; anything that is not declared as one is refused."""
+    problem = _not_a_factory(value, module)
+    if problem is not None:
+        raise CommandError(
+            f"{target} is {problem}: --factory needs a plain function without parameters",
+            code=USAGE,
+        )
+    try:
+        return value()
+    except (Exception, SystemExit) as exc:
+        text = " ".join(str(exc).split())
+        raise CommandError(f"{target}() raised {type(exc).__name__}: {text}") from exc
+
+
+def _not_a_factory(value: Any, module: ModuleType) -> str | None:
+    if _is_tool(value, module):
+        return "a tool, and is never called here"
+    if not inspect.isfunction(value):
+        return f"{type(value).__name__}, not a function"
+    if inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):
+        return "an asynchronous function"
+    if inspect.isgeneratorfunction(value):
+        return "a generator"
+    taken = ", ".join(inspect.signature(value, follow_wrapped=False).parameters)
+    return f"a function with parameters ({taken})" if taken else None
+
+
+def _is_tool(value: Any, module: ModuleType) -> bool:
+    """Whether it is a tool, wraps one, or is the function of a tool in a registry at hand."""
+    from agent_adapter.core.registry import default_registry
+
+    functions = {
+        id(spec.fn)
+        for registry in (*_registries(module).values(), default_registry())
+        for spec in registry
+    }
+    seen: set[int] = set()
+    while id(value) not in seen:
+        seen.add(id(value))
+        if id(value) in functions or _carries_spec(value):
+            return True
+        value = inspect.getattr_static(value, "__wrapped__", value)
+    return False
+
+
+def _carries_spec(value: Any) -> bool:
+    from agent_adapter.core.second_names import SPEC_ATTRIBUTE
+
+    return inspect.getattr_static(value, SPEC_ATTRIBUTE, None) is not None
+
+
+def _registry(value: Any, target: str, factory: bool) -> ToolRegistry:
+    from agent_adapter.core.registry import ToolRegistry
+
+    if isinstance(value, ToolRegistry):
+        return value
+    if factory:
+        raise CommandError(f"{target}() returned {type(value).__name__}, not a ToolRegistry")
+    if _carries_spec(value):
+        raise CommandError(f"{target} is a tool, not a registry: name the registry that holds it")
+    hint = "name a registry"
+    if inspect.isfunction(value):
+        hint += ", or give --factory if this function returns one"
+    raise CommandError(f"{target} is {type(value).__name__}, not a ToolRegistry: {hint}")
 
 
 def _only(module: ModuleType, target: str) -> ToolRegistry:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_adapter.cli.completing import completing
 from agent_adapter.cli.exit_codes import CommandError
 from agent_adapter.cli.options import AsJson, Reviewer, StoreUrl, reviewer_name, with_store
-from agent_adapter.cli.output import console, plain, print_json, print_line, print_list, when
+from agent_adapter.cli.output import plain, print_json, print_line, print_list, print_text, when
+from agent_adapter.cli.prefixes import whole_id
 
 if TYPE_CHECKING:
     from agent_adapter.store.base import Operation, Row, Store
@@ -54,13 +56,13 @@ def create(
     """Create a token. It is shown only once; the store keeps a hash of it."""
     by = reviewer_name(reviewer)
     row, secret = with_store(
-        store, lambda opened: make_token(opened, name, role.value, by, tenants)
+        store, lambda opened: make_token(opened, name, role.value, by, tenants), new=True
     )
     if as_json:
         print_json(_facts(row) | {"token": secret})
         return
-    console().print(plain(f"{row['name']} ({row['role']}), {row['id']}; shown only once:"))
-    print(secret)
+    print_text(plain(f"{row['name']} ({row['role']}), {row['id']}; shown only once:"))
+    print_text(secret)
 
 
 @app.command("list", epilog="Example: agent-adapter tokens list")
@@ -83,7 +85,14 @@ def list_(store: StoreUrl = None, as_json: AsJson = False) -> None:
 
 @app.command(epilog="Example: agent-adapter tokens revoke kim")
 def revoke(
-    which: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, tok_…, or its name.")],
+    which: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOKEN",
+            help="Its id, tok_…, a beginning of it, or its name.",
+            autocompletion=completing("token"),
+        ),
+    ],
     reviewer: Reviewer = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
@@ -92,7 +101,12 @@ def revoke(
     from agent_adapter.store.access import revoke_token
 
     by = reviewer_name(reviewer)
-    row = with_store(store, lambda opened: _done(opened, lambda tx: revoke_token(tx, which, by=by)))
+
+    async def work(opened: Store) -> Row:
+        whole = await whole_id(opened, "token", which, None)
+        return await _done(opened, lambda tx: revoke_token(tx, whole, by=by))
+
+    row = with_store(store, work)
     said = f"{row['id']} of {row['name']} is revoked"
     print_line(_facts(row), said, as_json)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import typer
 
 from agent_adapter.cli.options import AsJson, Reason, Reviewer, StoreUrl, reviewer_name, with_store
@@ -19,9 +21,12 @@ def stop(
 ) -> None:
     """Refuse every write that has not started, in every process that uses the store."""
     from agent_adapter.exec.upkeep import stop_writes
+    from agent_adapter.store.opening import STORE_VARIABLE
 
     who = reviewer_name(reviewer)
-    with_store(store, lambda opened: stop_writes(opened, by=who, reason=reason or ""))
+    # A named store that does not exist is a mistake: its programs would go on writing elsewhere.
+    new = store is None and STORE_VARIABLE not in os.environ
+    with_store(store, lambda opened: stop_writes(opened, by=who, reason=reason or ""), new=new)
     _say(reason or "", as_json)
 
 

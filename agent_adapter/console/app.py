@@ -23,6 +23,7 @@ from agent_adapter.console import (
     health,
     in_doubt,
     people,
+    probes,
     repairs,
     runs,
     sign_in,
@@ -41,7 +42,7 @@ from agent_adapter.store.releasing import MAX_SECONDS
 _STATIC = Path(__file__).parent / "static"
 _DECIDING = (bulk, approvals, deciding)
 _PAGES = (sign_in, *_DECIDING, runs, in_doubt, channels, tools, health, people)
-_SECTIONS = (*_PAGES, repairs, event_streams)
+_SECTIONS = (probes, *_PAGES, repairs, event_streams)
 
 
 def create_app(
@@ -57,6 +58,8 @@ def create_app(
     undo_window: float = 5.0,
 ) -> Starlette:
     """The console over `store`, for any ASGI server; every page needs a sign-in.
+
+    Only `/healthz` (the server answers) and `/readyz` (so does the store) need none.
 
     Args:
         store: the store to show.
@@ -101,6 +104,7 @@ def create_app(
         ),
     )
     app.state.console = Console(settings)
+    app.state.readiness = probes.Readiness(store)
     return app
 
 

@@ -15,6 +15,7 @@ from agent_adapter.console.pages import Console, page
 from agent_adapter.console.row_types import ProcessRow
 from agent_adapter.integrations.installed import IntegrationState, integration_states
 from agent_adapter.store import queries, retention
+from agent_adapter.store.notifications import OutboxSummary
 from agent_adapter.store.retention import Hold, Outlook
 
 
@@ -30,6 +31,7 @@ class StoreHealth:
     turns: dict[str, int]
     open_calls: int
     writes_stopped: str | None
+    notifications: OutboxSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent_adapter.console.probes import PATHS as PROBES
+
 BODY_LIMIT = 2 * 1024 * 1024
 """The maximum size of a request's body, in bytes."""
 
@@ -72,12 +74,12 @@ class SecurityMiddleware:
                     headers["strict-transport-security"] = "max-age=31536000"
             await send(message)
 
-        problem = self._problem(Headers(scope=scope))
+        problem = self._problem(Headers(scope=scope), scope["path"])
         await (problem or self._app)(scope, receive, with_headers)
 
-    def _problem(self, headers: Headers) -> PlainTextResponse | None:
+    def _problem(self, headers: Headers, path: str) -> PlainTextResponse | None:
         host = host_of(headers.get("host", ""))
-        if host not in self._hosts:
+        if host not in self._hosts and path not in PROBES:
             text = f"unknown host name {host!r}: allow it with hosts=… or --name\n"
             return PlainTextResponse(text, status_code=421)
         if "transfer-encoding" in headers:

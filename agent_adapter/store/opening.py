@@ -16,7 +16,10 @@ from agent_adapter.store.backends import backend_of, schemes
 from agent_adapter.store.base import Store
 from agent_adapter.store.retention import Retention, set_policies
 
-_VARIABLE = "AGENT_ADAPTER_STORE"
+STORE_VARIABLE = "AGENT_ADAPTER_STORE"
+"""The environment variable with the URL of the store."""
+
+_DEFAULT_NAME = "state.db"
 _FORMS = (
     "memory://, sqlite:///path/to/state.db (or a plain path),"
     " postgresql://user:password@host/database"
@@ -47,7 +50,7 @@ def open_store(
         MissingDependency: the back end needs packages that are not installed; the pip command.
     """
     if url is None:
-        url = os.environ.get(_VARIABLE) or _default_path()
+        url = os.environ.get(STORE_VARIABLE) or _default_path()
     written = os.fspath(url)
     scheme = _scheme(written) or "sqlite"
     backend = backend_of(scheme)
@@ -61,6 +64,22 @@ def open_store(
     raise StoreError(
         f"{given}: no store has the scheme {scheme!r}, only {', '.join(schemes())}; use {_FORMS}"
     )
+
+
+def missing_store(url: str | os.PathLike[str] | None = None) -> str | None:
+    """The place that a URL names, if no store is there; `None` if one is, or nobody can tell.
+
+    Nothing is created or opened. Back ends of plug-ins are asked through their function `exists`,
+    if they have one.
+    """
+    default = str(_default_folder() / _DEFAULT_NAME)
+    written = os.fspath(url or os.environ.get(STORE_VARIABLE) or default)
+    scheme = _scheme(written) or "sqlite"
+    if scheme == "memory":
+        return f"{written} ends with its process, and this one has just begun"
+    backend = backend_of(scheme)
+    exists = None if backend is None else getattr(backend, "exists", None)
+    return None if exists is None or exists(written) else without_password(written)
 
 
 def _scheme(written: str) -> str:
@@ -77,8 +96,12 @@ def without_password(url: str) -> str:
     return re.sub(r"(://[^/@:]*):.*@", r"\1:***@", url)
 
 
+def _default_folder() -> Path:
+    return Path.cwd() / ".agent_adapter"
+
+
 def _default_path() -> str:
-    folder = Path.cwd() / ".agent_adapter"
+    folder = _default_folder()
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         ignore = folder / ".gitignore"
@@ -89,6 +112,6 @@ def _default_path() -> str:
     except OSError as error:
         raise StoreError(
             f"cannot make {folder}: {error.strerror};"
-            f" set {_VARIABLE} or pass the URL of a store: {_FORMS}"
+            f" set {STORE_VARIABLE} or pass the URL of a store: {_FORMS}"
         ) from error
-    return str(folder / "state.db")
+    return str(folder / _DEFAULT_NAME)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent_adapter.store import ledger
+from agent_adapter.store import ledger, notifications
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.keys import run_key
 from agent_adapter.store.timekeeping import now
@@ -214,6 +214,7 @@ def health(tx: Transaction, tenant: str) -> dict[str, Any]:
         "turns": _turns(tx, tenant),
         "open_calls": tx.count("calls", {"state": "open", "tenant": tenant}),
         "writes_stopped": None if stopped is None else stopped["value"] or "no reason given",
+        "notifications": notifications.summary(tx, tenant),
     }
 
 

@@ -195,6 +195,24 @@ SAVED_VIEWS = Table(
 )
 """Searches of the inbox that a person has given a name; `query` is that of the page's address."""
 
+NOTIFICATIONS = Table(
+    "notifications",
+    columns_of(
+        "id tenant rule event subject occurrence state owner_id attempts:int created_at:real"
+        " due_at:real sent_at:real error"
+    ),
+    key=("id",),
+    indexes=(("state", "due_at"), ("created_at",)),
+)
+"""The outbox: one row per rule and event that it asks for. `state` is `pending`, `sending` (by
+`owner_id`), `sent`, `dropped` or `failed`; `subject` names the record, `occurrence` tells apart
+events of one record. Texts are made when a row is sent, and not kept."""
+
+NOTIFICATION_RULES = Table(
+    "notification_rules", columns_of("name tenant data by created_at:real"), key=("name",)
+)
+"""Who is told what, and where; `data` is JSON, `tenant` is `None` for every tenant."""
+
 TABLES: tuple[Table, ...] = (
     CALLS,
     APPROVALS,
@@ -217,5 +235,7 @@ TABLES: tuple[Table, ...] = (
     LOGINS,
     MEMBERSHIPS,
     SAVED_VIEWS,
+    NOTIFICATIONS,
+    NOTIFICATION_RULES,
 )
 """Every table, in the order in which they are made."""

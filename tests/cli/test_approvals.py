@@ -22,8 +22,9 @@ def test_list_shows_what_waits(run: Run, held: str) -> None:
 
 def test_an_empty_inbox_says_so(run: Run) -> None:
     """Nothing waiting is not an error."""
+    run("db", "upgrade")
     ran = run("approvals", "list")
-    assert (ran.code, ran.out.strip()) == (0, "no pending approvals")
+    assert (ran.code, ran.out, ran.err.strip()) == (0, "", "no pending approvals")
 
 
 def test_approve_records_the_system_s_user(run: Run, held: str) -> None:
@@ -103,7 +104,9 @@ def test_show_cuts_nothing(run: Run) -> None:
         (("approvals", "list", "--store", "ftp://x"), 1, "ftp"),
     ],
 )
-def test_bad_input_says_what_and_why(run: Run, args: tuple[str, ...], code: int, said: str) -> None:
+def test_bad_input_says_what_and_why(
+    run: Run, held: str, args: tuple[str, ...], code: int, said: str
+) -> None:
     """Each refusal is one line that names the thing."""
     ran = run(*args)
     assert ran.code == code, ran

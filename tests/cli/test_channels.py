@@ -65,7 +65,7 @@ def test_list_shows_open_channels(run: Run) -> None:
 
 def test_list_leaves_out_what_has_ended(run: Run, ended: str) -> None:
     """An ended channel is listed on request, with its reason."""
-    assert run("channels", "list").out.strip() == "no open channels"
+    assert run("channels", "list").err.strip() == "no open channels"
     out = run("channels", "list", "--state", "closed").out
     assert ended in out
     assert "sequence_complete" in out

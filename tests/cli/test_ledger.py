@@ -68,8 +68,9 @@ def test_in_doubt_lists_the_write(run: Run, doubt: str) -> None:
 
 def test_nothing_in_doubt_is_code_0(run: Run) -> None:
     """An empty list is good news."""
+    run("db", "upgrade")
     ran = run("ledger", "in-doubt")
-    assert (ran.code, ran.out.strip()) == (0, "no writes with unknown outcome")
+    assert (ran.code, ran.err.strip()) == (0, "no writes with unknown outcome")
 
 
 @pytest.mark.parametrize("answer", ["--happened", "--not-happened"])
@@ -94,7 +95,9 @@ def test_resolve_settles_the_write(run: Run, doubt: str, answer: str) -> None:
         (("ledger", "resolve", "call_x", "--happened", "--result", "{"), 2, "--result is not JSON"),
     ],
 )
-def test_bad_input_says_what_and_why(run: Run, args: tuple[str, ...], code: int, said: str) -> None:
+def test_bad_input_says_what_and_why(
+    run: Run, doubt: str, args: tuple[str, ...], code: int, said: str
+) -> None:
     """Each refusal is one line that names the thing."""
     ran = run(*args)
     assert ran.code == code, ran

@@ -42,7 +42,7 @@ def test_list_is_filtered(run: Run, paid: str) -> None:
     ]
     ended = run("runs", "list", "--ending", "no-effect", "--json").json
     assert [line["run_id"] for line in ended] != [paid]
-    assert run("runs", "list", "--principal", "nobody").out.strip() == "no runs"
+    assert run("runs", "list", "--principal", "nobody").err.strip() == "no runs"
 
 
 def test_show_is_a_timeline(run: Run, paid: str, held: str) -> None:
@@ -65,7 +65,7 @@ def test_show_makes_the_invisible_visible(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["show", "tail"])
-def test_an_unknown_run(run: Run, command: str) -> None:
+def test_an_unknown_run(run: Run, held: str, command: str) -> None:
     """A run that is not there is named, with the command that lists them."""
     ran = run("runs", command, "run_none")
     assert ran.code == 1
@@ -75,7 +75,7 @@ def test_an_unknown_run(run: Run, command: str) -> None:
 def test_tail_prints_the_newest_entries(run: Run, paid: str) -> None:
     """One line each, oldest first."""
     lines = run("runs", "tail", paid, "-n", "2", "--for", "0").out.splitlines()
-    assert [line.split()[4] for line in lines] == ["intent", "outcome"]
+    assert [line.split()[3] for line in lines] == ["intent", "outcome"]
     assert run("runs", "tail", "-n", "0", "--for", "0").out == ""
 
 

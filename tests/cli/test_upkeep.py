@@ -97,8 +97,8 @@ def test_an_age_is_a_number_and_a_unit(run: Run, age: str) -> None:
 
 def test_a_policy_is_set_shown_and_carried_out(run: Run, held: str) -> None:
     """Ages are words such as `90d`; a dry run counts; `keep` takes an age back."""
-    assert "everything is kept for ever" in run("db", "retention").out
-    assert "everything is kept for ever" in run("db", "prune").out
+    assert "everything is kept for ever" in run("db", "retention").err
+    assert "everything is kept for ever" in run("db", "prune").err
     said = run("db", "retention", "--runs", "90d", "--payloads", "30d", "--json").json
     assert (said[0]["runs"], said[0]["payloads"]) == (90 * 86_400, 30 * 86_400)
     assert (said[0]["tenant"], said[0]["channels"]) == ("", None)
@@ -112,7 +112,7 @@ def test_a_policy_is_set_shown_and_carried_out(run: Run, held: str) -> None:
 
 def test_a_hold_is_made_listed_and_released(run: Run, held: str) -> None:
     """With who said so, and why."""
-    assert run("db", "holds").out == "nothing is held\n"
+    assert run("db", "holds").err == "nothing is held\n"
     made = run("db", "hold", "tenant", "acme", "--reason", "case 17", "--reviewer", "kim")
     assert made.out == "tenant acme is held\n"
     (found,) = run("db", "holds", "--json").json

@@ -49,5 +49,6 @@ def test_the_size_of_each_room_is_printed(capsys: pytest.CaptureFixture[str]) ->
         print("\nstatements:", ", ".join(f"{room or '.'} {n:,}" for room, n in rooms.items()))
         print(f"statements in all: {rooms.total():,}")
     assert set(rooms) == {
-        "", "cli", "console", "core", "exec", "flow", "integrations", "network", "store"
+        "", "__main__", "cli", "console", "core", "exec", "flow", "integrations", "network",
+        "notify", "store",
     }  # fmt: skip

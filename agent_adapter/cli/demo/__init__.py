@@ -59,7 +59,7 @@ def _run(folder: Path, *, kept: bool, serve: bool, as_json: bool) -> int:
     from agent_adapter.cli.demo.scenario import Scenario
 
     url = f"sqlite:///{(folder / 'state.db').resolve()}"
-    code = open_and(url, lambda store: Scenario(store, as_json).run())
+    code = open_and(url, lambda store: Scenario(store, as_json).run(), new=True)
     if code != OK or as_json:
         return code
     if serve:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.cli.demo.conversation import DemoAgent, DemoMessage
 from agent_adapter.cli.exit_codes import DOUBT, FAILED, OK, CommandError
-from agent_adapter.cli.output import console, plain, print_json, table
+from agent_adapter.cli.output import console, plain, print_json, print_rows
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +41,7 @@ class Scenario:
         executor = Executor(registry, approval=port, store=self._store)
         self._head("One registry")
         rows = [(spec.name, spec.effects, spec.confirm, spec.description) for spec in registry]
-        self._show(table(("tool", "effects", "confirm", "description"), rows))
+        self._show(("tool", "effects", "confirm", "description"), rows)
         self._line("Both agents use these tools; their models are scripted.")
         await self._run_agent(Ag2DemoAgent(registry, executor, port))
         await self._run_agent(AgnoDemoAgent(registry, executor, port))
@@ -80,7 +81,7 @@ class Scenario:
 
         self._head("The ledger")
         written = await entries(self._store)
-        self._show(table(ENTRY_COLUMNS, map(entry_row, written)))
+        self._show(ENTRY_COLUMNS, map(entry_row, written))
         report = await verify(self._store)
         once = sorted(paid_back) == [("A1", 40.0), ("B2", 19.0)]
         moved = ", ".join(f"{amount:.2f} EUR for {order}" for order, amount in paid_back)
@@ -129,6 +130,6 @@ class Scenario:
         if not self._as_json:
             self._out.print(plain(text, lines=True), soft_wrap=True)
 
-    def _show(self, grid: Any) -> None:
+    def _show(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         if not self._as_json:
-            self._out.print(grid)
+            print_rows(self._out, columns, rows)

@@ -17,6 +17,7 @@ REVISIONS: tuple[str, ...] = (
     "0012",
     "0013",
     "0014",
+    "0015",
 )
 """Known revisions; a file with another one is newer than this library."""
 

@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import sqlite3
+import stat
 import threading
 import time
 import weakref
@@ -82,6 +83,17 @@ class SqliteStore:
         self._held: list[Lock] = []
         self._begin()
         watch_forks(self)
+
+    @staticmethod
+    def exists(path_or_url: str | os.PathLike[str]) -> bool:
+        """Whether anything lies at the place; an empty file is nothing. Creates nothing."""
+        path = sqlite_path(path_or_url)
+        try:
+            found = path.stat()
+        except OSError as error:
+            # What may not be looked at is told by the attempt to open it.
+            return not isinstance(error, (FileNotFoundError, NotADirectoryError))
+        return not stat.S_ISREG(found.st_mode) or found.st_size > 0
 
     @property
     def owner_id(self) -> str:

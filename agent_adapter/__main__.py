@@ -1,0 +1,8 @@
+"""`python -m agent_adapter` runs `agent-adapter`."""
+
+import sys
+
+from agent_adapter.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

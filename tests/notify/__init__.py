@@ -1,0 +1,1 @@
+"""Notifications: rules, the outbox, messages, the ways to send them."""
