@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import signal
 import socket
 import subprocess
@@ -12,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from agent_adapter.cli.serve import _bound
 
 from .conftest import Run
 
@@ -119,3 +122,26 @@ def test_bad_input_says_what_and_why(run: Run, args: tuple[str, ...], code: int,
     assert ran.code == code, ran
     assert said in ran.err
     assert len([line for line in ran.err.splitlines() if "nobody can sign in yet" not in line]) == 1
+
+
+def test_answers_are_sent_at_once(run: Run) -> None:
+    """Accepted sockets have TCP_NODELAY, and probes answer without sign-in."""
+    bound = _bound("127.0.0.1", 0)
+    bound.listen()
+    with bound, socket.create_connection(bound.getsockname()), bound.accept()[0] as accepted:
+        assert accepted.proto == socket.IPPROTO_TCP
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    with _serving() as (_, port):
+        assert _status(port, "/healthz") == _status(port, "/readyz") == 200
+
+
+def test_json_says_where(run: Run) -> None:
+    """`--json`: the first line is an object with the URL."""
+    command = [sys.executable, "-m", "agent_adapter.cli", "serve", "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        assert json.loads(process.stdout.readline())["url"].startswith("http://127.0.0.1:")
+    finally:
+        process.kill()
+        process.communicate()
