@@ -7,6 +7,7 @@ reorder text. `plain` replaces them with visible escapes before they are printed
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,7 +43,9 @@ def console() -> Console:
     """The console of stdout; in a pipe without colours, and nothing is folded."""
     from rich.console import Console
 
-    return Console(file=out(), highlight=False, markup=False, emoji=False, soft_wrap=False)
+    # Without colours there is no escape sequence at all, not even for bold text.
+    colours: Any = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(file=out(), color_system=colours, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager
@@ -70,8 +73,9 @@ def print_rows(screen: Console, columns: Sequence[str], rows: Iterable[Sequence[
     """Print rows: a table on a terminal, else one line each with tabs between the cells."""
     cells = [[plain(cell) for cell in row] for row in rows]
     if not is_terminal():
+        # Not through rich, which makes spaces of tabs.
         for row in cells:
-            print_whole(screen, "\t".join(row))
+            print_text("\t".join(row))
     elif _least_width(columns, cells) <= screen.width:
         screen.print(_table(columns, cells))
     else:
@@ -83,7 +87,7 @@ def print_fields(screen: Console, fields: Iterable[tuple[str, object]]) -> None:
     cells = [(name, plain(value)) for name, value in fields]
     if not is_terminal():
         for name, value in cells:
-            print_whole(screen, f"{name}:\t{value}")
+            print_text(f"{name}:\t{value}")
         return
     width = max((len(name) for name, _ in cells), default=0)
     for name, value in cells:

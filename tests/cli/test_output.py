@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
@@ -29,7 +30,6 @@ class Terminal(io.StringIO):
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     """Stdout as a terminal without colours or a pager."""
     made = Terminal()
-    monkeypatch.setattr(sys, "stdout", made)
     for name, value in (("PAGER", "cat"), ("NO_COLOR", "1"), ("TERM", "xterm")):
         monkeypatch.setenv(name, value)
     return made
@@ -45,7 +45,8 @@ def test_an_id_is_whole_on_one_line(
     """At every width of the terminal: other columns give way, or each row becomes lines."""
     monkeypatch.setenv("COLUMNS", str(width))
     rows = [(IDS[0], IDS[1], "words and more words " * 20, "2026-03-01T12:00:00Z")]
-    output.print_list([1], ("id", "run", "why", "at"), rows, empty="", as_json=False)
+    with contextlib.redirect_stdout(terminal):
+        output.print_list([1], ("id", "run", "why", "at"), rows, empty="", as_json=False)
     shown = terminal.getvalue()
     for id in IDS:
         assert id in shown
@@ -56,7 +57,8 @@ def test_columns_sets_the_width(terminal: Terminal, monkeypatch: pytest.MonkeyPa
     """A table is no wider than `COLUMNS` says."""
     monkeypatch.setenv("COLUMNS", "60")
     rows = [("apr_1", "words and more words " * 20)]
-    output.print_list([1], ("id", "why"), rows, empty="", as_json=False)
+    with contextlib.redirect_stdout(terminal):
+        output.print_list([1], ("id", "why"), rows, empty="", as_json=False)
     assert max(map(len, terminal.getvalue().splitlines())) <= 60
 
 
@@ -119,7 +121,7 @@ def test_stdout_has_only_json(run: Run, tmp_path: Path, args: tuple[str, ...]) -
 
 def test_the_same_in_one_process(run: Run, tmp_path: Path) -> None:
     """A caller of `main` gets stdout back."""
-    (tmp_path / "noisy.py").write_text(NOISY.replace("atexit.register", "str"))
+    (tmp_path / "noisy.py").write_text(NOISY.replace("atexit.register", "(lambda *said: None)"))
     before = sys.stdout
     assert run("tools", "call", "noisy.py", "look", "n=1", "--json").json == {"result": 1}
     assert sys.stdout is before and streams.out() is before
@@ -156,7 +158,8 @@ def test_long_output_is_paged(terminal: Terminal, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("LINES", "24")
     for count in (5, 100):
         rows = [(f"apr_{n:03}", "x") for n in range(count)]
-        output.print_list(rows, ("id", "why"), rows, empty="", as_json=False)
+        with contextlib.redirect_stdout(terminal):
+            output.print_list(rows, ("id", "why"), rows, empty="", as_json=False)
     assert "apr_004" in terminal.getvalue() and "apr_099" not in terminal.getvalue()
     assert len(shown) == 1 and "apr_099" in shown[0]
 

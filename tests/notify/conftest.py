@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,14 @@ from agent_adapter.store import notifications
 from agent_adapter.store.sqlite import SqliteStore
 
 NOW = 1_790_000_000.0
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on; aiosmtpd cannot be told 0."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
 
 
 class Clock:

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from .conftest import free_port
+
 pytest.importorskip("httpx")
 aiosmtpd = pytest.importorskip("aiosmtpd.controller")
 
@@ -71,7 +73,7 @@ class Receivers:
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self.thread = threading.Thread(target=self.http.serve_forever)
-        self.smtp = aiosmtpd.Controller(self, hostname="127.0.0.1", port=0)
+        self.smtp = aiosmtpd.Controller(self, hostname="127.0.0.1", port=free_port())
 
     def took(self, which: str, text: str) -> None:
         """Remember the notification's id in a text."""
@@ -89,7 +91,7 @@ class Receivers:
     @property
     def addresses(self) -> dict[str, str]:
         """Where each is."""
-        port = self.smtp.server.sockets[0].getsockname()[1]
+        port = self.smtp.port
         base = f"http://127.0.0.1:{self.http.server_address[1]}"
         return {
             "webhook": f"{base}/hook",

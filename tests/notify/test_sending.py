@@ -16,6 +16,8 @@ from agent_adapter.notify.channels import send
 from agent_adapter.notify.channels.sending import Outgoing, SendFailed
 from agent_adapter.notify.messages import Message
 
+from .conftest import free_port
+
 pytest.importorskip("httpx")
 pytestmark = pytest.mark.anyio
 
@@ -138,10 +140,12 @@ def smtp() -> Iterator[tuple[Mailbox, str]]:
     """A mail server, and the address that hands mail to it."""
     controllers = pytest.importorskip("aiosmtpd.controller")
     box = Mailbox()
-    controller = controllers.Controller(box, hostname="127.0.0.1", port=0)
+    controller = controllers.Controller(box, hostname="127.0.0.1", port=free_port())
     controller.start()
-    port = controller.server.sockets[0].getsockname()[1]
-    yield box, f"smtp://127.0.0.1:{port}?from=desk@example.org&to=kim@example.org,bo@example.org"
+    yield (
+        box,
+        f"smtp://127.0.0.1:{controller.port}?from=desk@example.org&to=kim@example.org,bo@example.org",
+    )
     controller.stop()
 
 
@@ -184,6 +188,7 @@ async def test_a_required_starttls_is_required(smtp: tuple[Mailbox, str]) -> Non
     assert box.mails == []
 
 
+@pytest.mark.filterwarnings("ignore:.imghdr. is deprecated:DeprecationWarning")
 async def test_other_services_go_through_apprise(server: Server) -> None:
     """`json://` is one that Apprise sends itself; an unknown one is a failure."""
     pytest.importorskip("apprise")
