@@ -85,6 +85,15 @@ class PostgresStore:
             self._begin(connection)
         watch_forks(self)
 
+    @staticmethod
+    def exists(url: str) -> bool:
+        """Whether the database has our tables; makes none."""
+        try:
+            with contextlib.closing(connect(parameters_of(url))) as connection:
+                return inspect(connection, shown(url)).revision is not None
+        except psycopg.Error:
+            return True  # the attempt to open it says what is wrong
+
     @property
     def owner_id(self) -> str:
         """Identifies this process as the owner of rows: new at every start and after a fork."""
