@@ -69,12 +69,8 @@ def serve(
     from agent_adapter.integrations.mcp import INTEGRATION
 
     INTEGRATION.require()
-    if tokens is not None and http is None:
-        raise CommandError(
-            "--tokens needs --http: on stdio the only client is the parent process", code=USAGE
-        )
-    if as_json and http is None:
-        raise CommandError("--json needs --http: on stdio, stdout has the protocol", code=USAGE)
+    if http is None:
+        _refuse_on_stdio(tokens, as_json)
     address = _address(http) if http is not None else None
     verifier = _tokens(tokens) if tokens is not None else None
     if address is not None:
@@ -211,6 +207,15 @@ def accept(
         accepted = {"server": pin.server, "tool": pin.tool, "hash": offered["hash"]}
         print_line(accepted, f"accepted {pin.server}/{pin.tool}", as_json)
     return PENDING if held.waiting(name.partition("/")[0]) else OK
+
+
+def _refuse_on_stdio(tokens: Path | None, as_json: bool) -> None:
+    if tokens is not None:
+        raise CommandError(
+            "--tokens needs --http: on stdio the only client is the parent process", code=USAGE
+        )
+    if as_json:
+        raise CommandError("--json needs --http: on stdio, stdout has the protocol", code=USAGE)
 
 
 def _waiting(pins: ToolPins, name: str | None) -> list[Pin]:

@@ -57,9 +57,7 @@ def create_app(
     requests_per_minute: int = 600,
     undo_window: float = 5.0,
 ) -> Starlette:
-    """The console over `store`, for any ASGI server; every page needs a sign-in.
-
-    Only `/healthz` (the server answers) and `/readyz` (so does the store) need none.
+    """The console over `store`, for any ASGI server; all but `/healthz`, `/readyz` need a sign-in.
 
     Args:
         store: the store to show.
