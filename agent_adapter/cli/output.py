@@ -24,6 +24,8 @@ _IDS = frozenset(("approval", "call", "channel", "id", "run", "waits for"))
 """Columns that hold an id: never folded, so that it can be selected and copied."""
 
 _NARROWEST = 8
+_SHORT = 20
+"""Columns of cells up to this length are not folded: times, states, numbers."""
 
 
 def plain(text: object, *, lines: bool = False) -> str:
@@ -158,22 +160,23 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def _is_id(place: int, column: str) -> bool:
-    # The first column names the row, whatever it is called.
-    return place == 0 or column in _IDS
+def _is_whole(place: int, column: str, width: int) -> bool:
+    """Whether cells of a column are kept on one line; the first one names the row."""
+    return place == 0 or column in _IDS or width <= _SHORT
 
 
-def _widths(cells: Sequence[Sequence[str]], place: int) -> int:
+def _width(cells: Sequence[Sequence[str]], place: int) -> int:
     return max((len(row[place]) for row in cells), default=0)
 
 
 def _least_width(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
     """The width at which every id fits on one line and every other column has some room."""
     widths = [
-        _widths(cells, place) if _is_id(place, column) else min(_NARROWEST, _widths(cells, place))
+        max(width, len(column)) if _is_whole(place, column, width) else max(_NARROWEST, len(column))
         for place, column in enumerate(columns)
+        for width in (_width(cells, place),)
     ]
-    return sum(widths) + 2 * len(columns)
+    return sum(widths) + 3 * len(columns)
 
 
 def _table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> Table:
@@ -183,8 +186,8 @@ def _table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> Table:
 
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
-        if _is_id(place, column):
-            width = _widths(cells, place)
+        width = _width(cells, place)
+        if _is_whole(place, column, width):
             grid.add_column(column, no_wrap=True, min_width=max(width, len(column)))
         else:
             grid.add_column(column, overflow="fold")

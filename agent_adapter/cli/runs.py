@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +11,9 @@ import typer
 
 from agent_adapter.cli.acting import Actor, Tenant, stored_run_of, with_actor
 from agent_adapter.cli.completing import completing
-from agent_adapter.cli.exit_codes import CommandError
-from agent_adapter.cli.ledger import facts_line
+from agent_adapter.cli.exit_codes import USAGE, CommandError
+from agent_adapter.cli.following import LedgerFollower, no_run
+from agent_adapter.cli.moments import Since, Until, moment_of
 from agent_adapter.cli.options import (
     AsJson,
     Reason,
@@ -27,19 +26,21 @@ from agent_adapter.cli.output import (
     print_json,
     print_line,
     print_list,
-    print_text,
     print_whole,
     when,
 )
-from agent_adapter.cli.polling import Seconds, poll, print_json_line
+from agent_adapter.cli.polling import Seconds, poll
 from agent_adapter.cli.prefixes import whole_id
+from agent_adapter.core.inert import short
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from agent_adapter.exec.ledger import Entry
+    from agent_adapter.exec.approval.inbox import ApprovalRecord
     from agent_adapter.store.base import Store, Transaction
     from agent_adapter.store.queries import CallReport, RunLine
+
+    _Shown = tuple[list[CallReport], list[ApprovalRecord]]
 
 app = typer.Typer(name="runs", help="List runs, show one as a timeline, follow the ledger.")
 
@@ -53,9 +54,19 @@ Run = Annotated[
     ),
 ]
 
-_PAGE_SIZE = 1000
-_ALL = 10_000_000
-_LATE_SECONDS = 2.0
+
+class Status(StrEnum):
+    """What a run is, or how a call of it ended, for `list --status`."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    IN_DOUBT = "in-doubt"
+    CANCELLED = "cancelled"
+    OK = "ok"
+    NO_EFFECT = "no-effect"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    ABORTED = "aborted"
 
 
 class Ending(StrEnum):
@@ -66,6 +77,17 @@ class Ending(StrEnum):
     UNKNOWN = "unknown"
     ABORTED = "aborted"
     FAILED = "failed"
+
+
+NamePart = Annotated[
+    str | None, typer.Option("--name", help="Runs whose name or id has this part.")
+]
+OfStatus = Annotated[
+    Status | None, typer.Option("--status", help="Runs that are so, or have such a call.")
+]
+OfEnding = Annotated[
+    Ending | None, typer.Option("--ending", help="The same, for how a call ended.")
+]
 
 
 @app.command(epilog='Example: agent-adapter runs cancel run_7f3a --reason "wrong customer"')
@@ -89,31 +111,42 @@ def cancel(
     print_line({"run": run, "cancelled": True, "reason": reason}, said, as_json)
 
 
-@app.command("list", epilog="Example: agent-adapter runs list --tool refund")
+@app.command("list", epilog="Example: agent-adapter runs list --tool refund --status waiting")
 def list_(
-    tool: Annotated[str | None, typer.Option("--tool", help="Runs that called this tool.")] = None,
+    tool: Annotated[
+        str | None, typer.Option("--tool", help="Runs that called a tool of this name, or part.")
+    ] = None,
     principal: Annotated[
-        str | None, typer.Option("--principal", help="Runs on behalf of this principal.")
+        str | None, typer.Option("--principal", help="Runs on behalf of this name, or part of it.")
     ] = None,
-    ending: Annotated[
-        Ending | None, typer.Option("--ending", help="Runs with a call that ended like this.")
-    ] = None,
+    name: NamePart = None,
+    status: OfStatus = None,
+    ending: OfEnding = None,
+    since: Since = None,
+    until: Until = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="The maximum number of runs.")] = 50,
     tenant: Tenant = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """List runs, newest first."""
+    from agent_adapter.store.run_search import RunFilter, find_runs
+
+    if status is not None and ending is not None:
+        raise CommandError("--status and --ending say the same: give one", code=USAGE)
+    how = status or ending
+    wanted = RunFilter(
+        run=name,
+        tool=tool,
+        who=principal,
+        status=None if how is None else how.value,  # type: ignore[arg-type]
+        since=None if since is None else moment_of(since, "--since"),
+        until=None if until is None else moment_of(until, "--until"),
+    )
 
     async def _work(opened: Store, actor: Actor) -> list[RunLine]:
-        from agent_adapter.store.queries import runs
-
-        how = None if ending is None else ending.value
         found: list[RunLine] = await _read(
-            opened,
-            lambda tx: runs(
-                tx, actor.tenant, limit=limit, tool=tool, principal=principal, ending=how
-            )[0],
+            opened, lambda tx: find_runs(tx, actor.tenant, wanted, limit=limit)[0]
         )
         return found
 
@@ -150,23 +183,26 @@ def show(
 ) -> None:
     """Show one run as a timeline: each call with its arguments, decision, time and result."""
 
-    async def _work(opened: Store, actor: Actor) -> list[CallReport] | None:
+    async def _work(opened: Store, actor: Actor) -> _Shown | None:
         whole = await whole_id(opened, "run", run, actor.tenant)
-        found: list[CallReport] | None = await _read(
+        found: _Shown | None = await _read(
             opened, lambda tx: _reports(tx, whole, actor.tenant, limit)
         )
         return found
 
-    reports = with_actor(store, tenant, _work)
-    if reports is None:
-        raise _no_run(run)
+    shown = with_actor(store, tenant, _work)
+    if shown is None:
+        raise no_run(run)
+    reports, waiting = shown
     calls = [_call_facts(report) for report in reports]
     if as_json:
-        print_json({"run_id": run, "calls": calls})
+        print_json({"run_id": run, "calls": calls, "waiting": [asdict(each) for each in waiting]})
         return
     with paged() as screen:
-        if not calls:
+        if not calls and not waiting:
             print_whole(screen, plain(f"{run}: no calls; see `agent-adapter ledger show {run}`"))
+        for each in waiting:
+            _print_waiting(screen, each)
         for call in calls:
             _print_call(screen, call)
 
@@ -195,116 +231,29 @@ def tail(
     poll(store, tenant, LedgerFollower(run, lines, as_json).look, seconds)
 
 
-class LedgerFollower:
-    """Prints the entries that were written since its last poll."""
+def _reports(tx: Transaction, run: str, tenant: str, limit: int) -> _Shown | None:
+    """The calls of a tenant's run, given its key or its name, and the requests that wait.
 
-    def __init__(
-        self, run: str | None, lines: int, as_json: bool, page_size: int = _PAGE_SIZE
-    ) -> None:
-        self._run = run
-        self._lines = lines
-        self._as_json = as_json
-        self._page_size = page_size
-        self._began = False
-        self._within: str | None = None
-        self._seen: dict[str, int] = {}
-        self._since = 0.0
-
-    async def look(self, store: Store, actor: Actor | None = None) -> bool:
-        """Print what is new of the actor's tenant; `False`, since a ledger has no end."""
-        self._within = None if actor is None else actor.within
-        if self._began:
-            await self._print_of(store, await self._fresh(store))
-            return False
-        from agent_adapter.exec.ledger import entries, newest
-
-        if actor is not None and self._run is not None:
-            self._run = await stored_run_of(store, self._run, actor) or self._run
-        if self._run is None and self._within is not None:
-            old = await newest(store, self._within, max(self._lines, 1))
-        else:
-            old = await entries(store, self._run, limit=_ALL if self._run else max(self._lines, 1))
-        if not await self._is_shown(store):
-            old = []
-        if self._run is not None and not old:
-            raise _no_run(self._run)
-        self._print(old[len(old) - min(self._lines, len(old)) :])
-        self._since = old[-1].at if old else time.time()
-        self._note(old)
-        last = self._since
-        fresh = [entry for entry in await self._fresh(store) if entry.at > last]
-        await self._print_of(store, fresh)
-        self._began = True
-        return False
-
-    async def _is_shown(self, store: Store) -> bool:
-        run, within = self._run, self._within
-        if run is None or within is None:
-            return True
-        from agent_adapter.store.queries import run_line
-
-        return await store.read(lambda tx: run_line(tx, run, within)) is not None
-
-    async def _print_of(self, store: Store, entries: Sequence[Entry]) -> None:
-        from agent_adapter.exec.ledger import of_tenant
-
-        within = self._within
-        self._print(entries if within is None else await of_tenant(store, entries, within))
-
-    async def _fresh(self, store: Store) -> list[Entry]:
-        """The entries since the last poll, which count as seen from now on."""
-        from agent_adapter.exec.ledger import entries
-
-        fresh: list[Entry] = []
-        # Clocks and commits of other processes may be late: read a little further back.
-        since, limit = self._since - _LATE_SECONDS, self._page_size
-        while True:
-            found = await entries(store, self._run, limit=limit, since=since)
-            fresh += [entry for entry in found if entry.seq > self._seen.get(entry.run_id, 0)]
-            self._note(found)
-            if len(found) < limit:
-                return fresh
-            if found[-1].at > since:
-                since = found[-1].at
-            else:
-                limit *= 2  # more entries of one time than the limit: paging by time cannot advance
-
-    def _note(self, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            self._seen[entry.run_id] = max(entry.seq, self._seen.get(entry.run_id, 0))
-            self._since = max(self._since, entry.at)
-
-    def _print(self, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            if self._as_json:
-                print_json_line(asdict(entry))
-                continue
-            head = f"{when(entry.at)} {entry.run_id} {entry.seq:>4} {entry.kind}"
-            parts = (
-                head,
-                entry.facts.get("tool") or "",
-                entry.call_key or "",
-                facts_line(entry.facts),
-            )
-            print_text(plain(" ".join(filter(None, parts))))
-
-
-def _reports(tx: Transaction, run: str, tenant: str, limit: int) -> list[CallReport] | None:
-    """The calls of a tenant's run, given its key or its name; `None` for no such run."""
+    `None` for no such run.
+    """
+    from agent_adapter.exec.approval.inbox import records_of
     from agent_adapter.store.queries import call_report, call_rows, stored_run
+    from agent_adapter.store.waiting import requests_of_run
 
     stored = stored_run(tx, run, tenant)
     if stored is None:
         return None
     rows = call_rows(tx, stored, tenant, limit=limit).rows
-    return [each for row in rows if (each := call_report(tx, row["call_key"], tenant)) is not None]
+    reports = (call_report(tx, row["call_key"], tenant) for row in rows)
+    waiting = records_of(tx, requests_of_run(tx, stored, limit))
+    return [each for each in reports if each is not None], waiting
 
 
 async def _stored(store: Store, run: str, actor: Actor) -> str:
     """The key of the actor's run."""
     stored = await stored_run_of(store, run, actor)
     if stored is None:
-        raise _no_run(run)
+        raise no_run(run)
     return stored
 
 
@@ -344,6 +293,14 @@ def _value(kept: bytes | None) -> Any:
     return json_or_text(kept.decode("utf-8", "replace"))
 
 
+def _print_waiting(screen: Console, record: ApprovalRecord) -> None:
+    head = f"{when(record.created_at)} {short(record.tool)} waits for a person"
+    screen.print(plain(head), style="bold", soft_wrap=True)
+    facts = {"approval": record.id, "why": record.why, "decide by": when(record.decide_by)}
+    for name, value in facts.items():
+        print_whole(screen, f"  {name}: {plain(value)}")
+
+
 def _print_call(screen: Console, call: dict[str, Any]) -> None:
     took = "running" if call["seconds"] is None else f"{call['seconds']:.3f} s"
     ending = call["ending"] or call["state"]
@@ -368,7 +325,3 @@ def _print_call(screen: Console, call: dict[str, Any]) -> None:
 
 def _text(value: Any) -> str | None:
     return None if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _no_run(run: str) -> CommandError:
-    return CommandError(f"no run {run}: `agent-adapter runs list` shows all")

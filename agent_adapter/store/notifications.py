@@ -30,8 +30,6 @@ KEPT_SECONDS = 90 * 86_400.0
 CURSOR = "notifications-cursor"
 """The row of `meta` with the time up to which audit records were looked at."""
 
-STATES = ("pending", "sending", "sent", "dropped", "failed")
-
 _OPEN = ("pending", "sending")
 _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 3600.0
@@ -40,9 +38,10 @@ _SWEPT = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxSummary:
-    """How many notifications of a tenant there are by state; `retrying` of them have failed once.
+    """How many notifications of a tenant are `pending`, `sending` or `failed`.
 
-    `oldest` is when the oldest open one was made; `error` is the newest reason of a failure.
+    `retrying` of them were tried before; `oldest` is when the oldest open one was made; `error` is
+    the newest reason of a failure.
     """
 
     states: dict[str, int]
@@ -138,7 +137,8 @@ def outbox(tx: Transaction, *, states: Sequence[str] | None = None, limit: int =
 def summary(tx: Transaction, tenant: str | None) -> OutboxSummary:
     """What the outbox of a tenant (`None`: of the whole store) is about to do."""
     of = {} if tenant is None else {"tenant": tenant}
-    states = {state: tx.count("notifications", of | {"state": state}) for state in STATES}
+    counted = (*_OPEN, "failed")
+    states = {state: tx.count("notifications", of | {"state": state}) for state in counted}
     still = of | {"state in": _OPEN}
     first = tx.select("notifications", still, order_by="created_at", limit=1)
     bad = of | {"state in": ("pending", "sending", "failed"), "error !=": None}

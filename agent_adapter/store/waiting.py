@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_adapter.store.base import Transaction
+from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.queries import human_id
 from agent_adapter.store.timekeeping import now
 
@@ -34,6 +34,12 @@ def approvals_waiting(tx: Transaction, tenant: str) -> int:
     """How many approvals a person can decide now."""
     where = {"tenant": tenant, "state": "pending", "decide_by >=": now(tx)}
     return tx.count("approvals", where)
+
+
+def requests_of_run(tx: Transaction, run_id: str, limit: int) -> list[Row]:
+    """The requests of a run that a person can decide now, oldest first."""
+    where = {"run_id": run_id, "state": "pending", "decide_by >=": now(tx)}
+    return tx.select("approvals", where, order_by="created_at", limit=limit)
 
 
 def writes_in_doubt(tx: Transaction, tenant: str) -> int:

@@ -159,3 +159,32 @@ def test_cancel_lets_nothing_of_a_run_begin(run: Run, paid: str) -> None:
     assert run("runs", "cancel", paid, "--reason", "wrong customer", "--json").json["cancelled"]
     refused = run("runs", "cancel", "run_x")
     assert refused.code == 1 and "no run run_x" in refused.err
+
+
+def test_a_waiting_run_is_visible_as_waiting(run: Run, held: str) -> None:
+    """In the list, under its status, and in the timeline with the request that it waits for."""
+    [line] = run("runs", "list", "--status", "waiting", "--json").json
+    assert line["waiting"] == 1
+    shown = run("runs", "show", line["run_id"])
+    assert "refund waits for a person" in shown.out and held in shown.out
+    data = run("runs", "show", line["run_id"], "--json").json
+    assert [each["id"] for each in data["waiting"]] == [held]
+    run("approvals", "deny", held)
+    assert run("runs", "list", "--status", "waiting", "--json").json == []
+
+
+def test_runs_are_found_as_people_remember_them(run: Run, held: str) -> None:
+    """By a part of a name in any case, and by time."""
+    run("tools", "call", "shop.py", "order_status", "order_id=A1", "--run", "Nightly-7")
+    for found in (
+        ("--name", "nightly"),
+        ("--tool", "ORDER_st"),
+        ("--since", "1h", "--tool", "ord"),
+    ):
+        [line] = run("runs", "list", *found, "--json").json
+        assert line["run_id"] == "Nightly-7"
+    assert run("runs", "list", "--until", "2020-01-01", "--json").json == []
+    assert len(run("runs", "list", "--since", "2020-01-01T12:00Z", "--json").json) == 2
+    bad = run("runs", "list", "--since", "soon")
+    assert (bad.code, "--since 'soon' is no time" in bad.err) == (2, True)
+    assert run("runs", "list", "--status", "ok", "--ending", "ok").code == 2
