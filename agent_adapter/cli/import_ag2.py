@@ -35,7 +35,7 @@ def import_ag2(
     written if a file of DIR cannot be read. Stop the hub of the store first, and AG2's, too.
     """
     with working("importing"):
-        done = with_store(store, lambda opened: _run(opened, folder))
+        done = with_store(store, lambda opened: _run(opened, folder), new=True)
     said = (
         f"imported: {done.agents} participants, {done.channels} channels with {done.envelopes} "
         f"envelopes, {done.audit_records} audit records; {done.known} were there before"
