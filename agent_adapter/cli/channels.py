@@ -224,21 +224,22 @@ def reopen(
         from agent_adapter.core.errors import NetworkError
         from agent_adapter.network.hub.hub import Hub
 
-        await opened.read(lambda tx: _shown(tx, channel_id, actor))
+        whole = await opened.read(lambda tx: _shown(tx, channel_id, actor))
         try:
             hub = await Hub.open(opened, ttl_sweep_interval=0, expectation_sweep_interval=0)
         except NetworkError:
-            asked = {"channel_id": channel_id}
-            return await _ask_hub(opened, "reopen", asked, wait, actor.reviewer)
+            asked = {"channel_id": whole}
+            answer = await _ask_hub(opened, "reopen", asked, wait, actor.reviewer)
+            return {**answer, "channel_id": whole}
         async with hub:
-            metadata = await hub.reopen(channel_id)
-            return {"state_of_channel": metadata.state.value}
+            metadata = await hub.reopen(whole)
+            return {"channel_id": whole, "state_of_channel": metadata.state.value}
 
     made = with_actor(store, tenant, _work, role="admin")
     if as_json:
-        print_json({"channel_id": channel_id, "state": made["state_of_channel"]})
+        print_json({"channel_id": made["channel_id"], "state": made["state_of_channel"]})
     else:
-        console().print(plain(f"{channel_id} is {made['state_of_channel']}"))
+        print_text(plain(f"{made['channel_id']} is {made['state_of_channel']}"))
 
 
 @app.command(epilog="Example: agent-adapter channels replay chn_0123")
