@@ -101,8 +101,7 @@ def create_app(
             (HTTPException, Problem, AgentAdapterError), _answer_error
         ),
     )
-    app.state.console = Console(settings)
-    app.state.readiness = probes.Readiness(store)
+    app.state.console, app.state.readiness = Console(settings), probes.Readiness(store)
     return app
 
 
