@@ -121,3 +121,10 @@ def test_a_hold_is_made_listed_and_released(run: Run, held: str) -> None:
     assert run("db", "release", "tenant", "acme").code == 1
     bad = run("db", "hold", "planet", "earth")
     assert (bad.code, "run, conversation or tenant" in bad.err) == (2, True)
+
+
+def test_import_ag2_needs_a_folder(run: Run, tmp_path: Path) -> None:
+    """A folder that is not there is named, and nothing is imported."""
+    ran = run("import-ag2", "none")
+    assert ran.code != 0 and "none" in ran.err
+    assert len(ran.err.splitlines()) == 1
