@@ -422,6 +422,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("approvals", "approve", "{approval}"),
     ("approvals", "approve", "{approval}", "--args", "{}"),
     ("approvals", "deny", "{approval}"),
+    ("approvals", "respond", "{approval}", "--text", "no"),
     ("approvals", "withdraw", "{approval}"),
     ("approvals", "withdraw", "--run", "{run}"),
     ("approvals", "withdraw", "--conversation", "{channel}"),
