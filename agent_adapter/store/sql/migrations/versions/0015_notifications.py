@@ -26,7 +26,7 @@ def upgrade() -> None:
         sa.Column("occurrence", sa.Text(), nullable=True),
         sa.Column("state", sa.Text(), nullable=True),
         sa.Column("owner_id", sa.Text(), nullable=True),
-        sa.Column("attempts", sa.Integer(), nullable=True),
+        sa.Column("attempts", sa.BigInteger(), nullable=True),
         sa.Column("created_at", sa.Double(), nullable=True),
         sa.Column("due_at", sa.Double(), nullable=True),
         sa.Column("sent_at", sa.Double(), nullable=True),
