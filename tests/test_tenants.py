@@ -454,6 +454,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("channels", "show", "{channel}"),
     ("channels", "tail", "{channel}"),
     ("channels", "fork", "{channel}", "--at", "{envelope}", "--wait", "0"),
+    ("channels", "reopen", "{channel}", "--wait", "0"),
     ("channels", "replay", "{channel}"),
     ("tools", "resume", "shop.py", "{approval}"),
     ("tools", "call", "shop.py", "refund", "order_id=A1", "amount=5", "--run", "run_1"),
