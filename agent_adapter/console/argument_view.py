@@ -22,7 +22,7 @@ _LINES = 14
 """The lines that all values together may take, so that they fit a phone's first screen."""
 
 _COLUMNS = 38
-_MOST_ROWS = 8
+_MOST_ROWS = 5
 _DEEPEST = 3
 _ABSENT = object()
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
