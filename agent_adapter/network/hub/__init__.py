@@ -4,6 +4,30 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_adapter.network.channels.evaluators import (
+        AcksWithinEvaluator as AcksWithinEvaluator,
+    )
+    from agent_adapter.network.channels.evaluators import (
+        MaxSilenceEvaluator as MaxSilenceEvaluator,
+    )
+    from agent_adapter.network.channels.evaluators import (
+        ReplyWithinEvaluator as ReplyWithinEvaluator,
+    )
+    from agent_adapter.network.channels.evaluators import (
+        default_evaluators as default_evaluators,
+    )
+    from agent_adapter.network.channels.violations import (
+        ExpectationContext as ExpectationContext,
+    )
+    from agent_adapter.network.channels.violations import (
+        ExpectationEvaluator as ExpectationEvaluator,
+    )
+    from agent_adapter.network.channels.violations import (
+        Violation as Violation,
+    )
+    from agent_adapter.network.channels.violations import (
+        ViolationHandler as ViolationHandler,
+    )
     from agent_adapter.network.events.listeners import (
         BaseHubListener as BaseHubListener,
     )
@@ -69,6 +93,18 @@ if TYPE_CHECKING:
     )
     from agent_adapter.network.hub.hub import (
         Hub as Hub,
+    )
+    from agent_adapter.network.hub.violation_handlers import (
+        AuditHandler as AuditHandler,
+    )
+    from agent_adapter.network.hub.violation_handlers import (
+        AutoCloseHandler as AutoCloseHandler,
+    )
+    from agent_adapter.network.hub.violation_handlers import (
+        NotifyChannelHandler as NotifyChannelHandler,
+    )
+    from agent_adapter.network.hub.violation_handlers import (
+        default_handlers as default_handlers,
     )
     from agent_adapter.network.turns.turn_types import (
         PendingTurn as PendingTurn,
