@@ -97,7 +97,9 @@ async def test_two_people_race_for_one_record(site: Site, page: Page) -> None:
 
 async def test_the_list_says_why_a_word_does_not_count(site: Site, page: Page) -> None:
     """Without its live part, too, the list learns that somebody else was first."""
-    await page.route("**/static/live.js", lambda route: route.fulfill(status=200, body=""))
+    await page.route(
+        "**/static/live.js", lambda route: route.fulfill(content_type="text/javascript")
+    )
     record = await site.ask(order_id="late")
     await page.goto("/approvals")
     await site.clear()
