@@ -220,6 +220,13 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /sign-out": {},
     "POST /tenant": {"tenant": OTHER},
     "POST /approvals/alike": {"record": "{approval}|d|v", "verdict": "approved"},
+    "POST /approvals/bulk": {"record": "{approval}"},
+    "POST /approvals/bulk/decide": {"record": "{approval}|d|v", "verdict": "approved"},
+    "POST /approvals/bulk/undo": {"record": "{approval}"},
+    "POST /approvals/views": {"name": "mine", "query": ""},
+    "POST /approvals/views/drop": {"id": "view_0"},
+    "POST /approvals/{id}/undo": {},
+    "POST /approvals/{id}/withdraw": {"reason": "no"},
     "POST /approvals/{id}/decide": {"verdict": "approved", "digest": "d", "version": "v"},
     "POST /approvals/{id}/edit": {"raw": '{"n": 1}', "digest": "d", "version": "v"},
     "POST /in-doubt/{key}": {"answer": "done", "reason": "seen"},
@@ -384,6 +391,7 @@ def test_t4_no_page_route_or_stream_shows_another_tenant(worlds: tuple[World, Wo
 
 WHOLE: tuple[tuple[str, ...], ...] = (
     ("approvals", "confirm-time"),
+    ("import-ag2", "ag2-store"),
     ("serve",),
     ("mcp", "serve", "shop.py"),
     ("writes", "stop"),
