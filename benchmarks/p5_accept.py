@@ -123,9 +123,8 @@ class _Hall:
     async def _talk(self) -> Talk:
         ids = [person.agent_id for person in self.people]
         graph = self.net.TransitionGraph.round_robin(ids)
-        channel = await self.people[0].open(
-            type="workflow", target=[ids[1]], knobs={"graph": graph.to_dict()}
-        )
+        knobs = {"graph": graph.to_dict(), "unbounded": True}
+        channel = await self.people[0].open(type="workflow", target=[ids[1]], knobs=knobs)
         return Talk(self, channel.channel_id, ids)
 
 

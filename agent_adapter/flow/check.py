@@ -14,6 +14,7 @@ from agent_adapter.flow.conditions import (
     TurnCountAtLeast,
     atoms,
 )
+from agent_adapter.flow.endless import endless
 from agent_adapter.flow.findings import ChannelFacts, Finding
 from agent_adapter.flow.logic import disjoint, implies
 from agent_adapter.flow.refusals import (
@@ -24,13 +25,7 @@ from agent_adapter.flow.refusals import (
     strangers,
 )
 from agent_adapter.flow.subject import NumberedTransition, Subject, subject_of
-from agent_adapter.flow.targets import (
-    AgentTarget,
-    RevertToInitiatorTarget,
-    RoundRobinTarget,
-    StayTarget,
-    TerminateTarget,
-)
+from agent_adapter.flow.targets import AgentTarget, StayTarget, TerminateTarget
 from agent_adapter.flow.transitions import GraphRules
 
 
@@ -43,9 +38,10 @@ def check_graph(graph: GraphRules, facts: ChannelFacts | None = None) -> list[Fi
 
 
 def graph_errors(graph: GraphRules, facts: ChannelFacts) -> list[Finding]:
-    """The findings of severity `error` alone, in time that grows with the size of the graph.
+    """The findings with which no channel opens, in time that grows with the size of the graph.
 
-    The other checks compare all rules with each other: too long for a graph of a foreign party.
+    Not whether it ends: that is `endless_parts`, and the opener may allow it. The other checks
+    compare all rules with each other: too long for a graph of a foreign party.
     """
     subject = subject_of(graph, facts, compared=False)
     found = [finding for look in _REFUSALS for finding in look(subject)]
@@ -120,23 +116,6 @@ def _dead_default(subject: Subject) -> Iterator[Finding]:
         where="default_target",
         fix="do not wait for its reason; or leave a turn on which no transition fires",
     )
-
-
-def _no_end(subject: Subject) -> Iterator[Finding]:
-    if subject.graph.max_turns is not None:
-        return
-    live = [rule.then for rule in subject.rules if rule.index not in subject.dead]
-    if not subject.default_dead:
-        live.append(subject.graph.default_target)
-    endless = (AgentTarget, StayTarget, RoundRobinTarget, RevertToInitiatorTarget)
-    if all(isinstance(target, endless) for target in live):
-        yield Finding(
-            code="no-way-to-end",
-            severity="warning",
-            message="no rule that can decide ends the channel, and there is no max_turns",
-            where="graph",
-            fix="set max_turns, or add a reachable transition to TerminateTarget(…)",
-        )
 
 
 # --- rules that do more than is meant ---------------------------------------------------------
@@ -231,13 +210,13 @@ def _opener_cannot_speak(subject: Subject) -> Iterator[Finding]:
     if opener is not None and opener != first:
         yield Finding(
             code="opener-cannot-speak",
-            severity="warning",
+            severity="info",
             message=(
-                f"{subject.named(opener)} opens the channel, but {subject.named(first)} is "
-                "expected: the opener's first send is refused, and the first turn has no input"
+                f"{subject.named(opener)} opens the channel, but {subject.named(first)} speaks "
+                "first: the opener's first text is the brief that it waits for, and no turn"
             ),
             where="initial_speaker",
-            fix="make the opener the initial_speaker and route on from there",
+            fix="nothing; or make the opener the initial_speaker and route on from there",
         )
 
 
@@ -270,7 +249,7 @@ _CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     _reversed_priorities,
     _dead_rules,
     _dead_default,
-    _no_end,
+    endless,
     _sticky_context,
     _matches_missing_key,
     _kickoff,

@@ -44,6 +44,7 @@ class ChannelFacts:
         privileged: ids of participants that not everybody may give a turn to.
         context_acl: key patterns and the names that may change matching keys.
         context_vars: the initial variables.
+        unbounded: whether the opener says that the channel may run for ever.
     """
 
     participants: Sequence[str] | None = None
@@ -53,3 +54,4 @@ class ChannelFacts:
     privileged: frozenset[str] = frozenset()
     context_acl: Mapping[str, Sequence[str]] = field(default_factory=dict)
     context_vars: Mapping[str, Any] = field(default_factory=dict)
+    unbounded: bool = False

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -180,13 +179,15 @@ class TransitionGraph:
 
     @classmethod
     def sequence(cls, steps: Sequence[str]) -> TransitionGraph:
-        """One turn for each of `steps`, in order; then the channel closes: `sequence_complete`."""
+        """One turn for each of `steps`, in order; then the channel closes: `sequence_complete`.
+
+        A participant may have several steps. Its rules then also count the turns, which graphs of
+        AG2 cannot do.
+        """
         ids = _checked_ids(steps, "sequence")
         return cls(
             initial_speaker=ids[0],
-            transitions=[
-                Transition(FromSpeaker(here), AgentTarget(there)) for here, there in pairwise(ids)
-            ],
+            transitions=list(_steps(ids)),
             default_target=TerminateTarget("sequence_complete"),
             max_turns=len(ids),
         )
@@ -195,7 +196,10 @@ class TransitionGraph:
     def round_robin(
         cls, participants: Sequence[str], *, max_turns: int | None = None
     ) -> TransitionGraph:
-        """Turns in the channel's order, without end or until `max_turns`."""
+        """Turns in the channel's order until `max_turns`.
+
+        Without `max_turns` it opens only in a channel with `knobs["unbounded"]`.
+        """
         ids = _checked_ids(participants, "round_robin")
         return cls(
             initial_speaker=ids[0],
@@ -242,6 +246,23 @@ def _read_transitions(rules: Any, registry: TransitionRegistry) -> Iterator[Tran
             )
         except WorkflowGraphError as exc:
             raise WorkflowGraphError(f"transitions[{index}]: {exc}") from exc
+
+
+def _steps(ids: Sequence[str]) -> Iterator[Transition]:
+    """The rules of a sequence, in the order of the steps; of one speaker the latest first."""
+    places: dict[str, list[int]] = {}
+    for place, speaker in enumerate(ids):
+        places.setdefault(speaker, []).append(place)
+    for speaker, own in places.items():
+        for place in reversed(own):
+            spoke: TransitionCondition = FromSpeaker(speaker)
+            last = place == len(ids) - 1
+            if last and len(own) == 1:
+                continue  # the default ends the channel
+            if place != own[0]:
+                spoke = AllOf([spoke, TurnCountAtLeast(place + 1)])
+            end = TerminateTarget("sequence_complete")
+            yield Transition(spoke, end if last else AgentTarget(ids[place + 1]))
 
 
 def _checked_ids(ids: Any, where: str) -> list[str]:

@@ -173,12 +173,16 @@ if TYPE_CHECKING:
         HubListener as HubListener,
     )
     from agent_adapter.network.hub.admission import (
-        Allow as Allow,
         Arbiter as Arbiter,
-        Decision as Decision,
-        Deny as Deny,
         Registration as Registration,
         RuleBasedArbiter as RuleBasedArbiter,
+    )
+    from agent_adapter.network.hub.arbiters import (
+        Allow as Allow,
+        BaseHubArbiter as BaseHubArbiter,
+        Decision as Decision,
+        Deny as Deny,
+        HubArbiter as HubArbiter,
     )
     from agent_adapter.network.hub.audit import (
         AUDIT_KIND_AGENT_REGISTERED as AUDIT_KIND_AGENT_REGISTERED,

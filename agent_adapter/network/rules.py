@@ -44,7 +44,10 @@ class RateBlock(Record):
 
 @dataclass(frozen=True, slots=True)
 class InboxBlock(Record):
-    """The limit of undelivered messages; a sender beyond it gets `InboxFull`.
+    """The limit of undelivered messages of others; a sender beyond it gets `InboxFull`.
+
+    For people the default is no limit: what they have not read is in the log, and stops nobody. One
+    of their own holds while a program of theirs is connected that does not take its messages.
 
     Attributes:
         max_pending: the most undelivered messages; 0 is no limit.
@@ -65,7 +68,9 @@ class InboxBlock(Record):
 
     def pressure_at(self) -> int:
         """The number of waiting messages from which there is pressure; 0 is never."""
-        return self.max_pending * 4 // 5 if self.high_water is None else self.high_water
+        if self.high_water is not None:
+            return self.high_water
+        return max(1, self.max_pending * 4 // 5) if self.max_pending > 0 else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,10 +72,11 @@ TURNS = Table(
         ("ended_event",),
     ),
 )
-"""Turns. `state` is `due`, `running`, `parked`, `done`, `failed` or `dropped`; a due turn without
-`due_at` waits for its participant's own message and is never started; `trigger` is the envelope
-that it answers. `due_event`, `started_event` and `ended_event` are positions among all
-events, `stuck_at` is when it was noticed that nobody takes the turn."""
+"""Turns. `state` is `due`, `running`, `parked`, `silent`, `done`, `failed` or `dropped`; a due turn
+without `due_at` waits for its participant's own message, or the opener's, before it is started; a
+silent one ended without a message that its channel still expects; `trigger` is the envelope that it
+answers. `due_event`, `started_event` and `ended_event` are positions among all events, `stuck_at`
+is when it was noticed that nobody takes the turn."""
 
 TURN_WAITS = Table(
     "turn_waits",

@@ -6,6 +6,7 @@ from agent_adapter.flow import (
     AgentTarget,
     AllOf,
     Always,
+    AnyOf,
     ChannelFacts,
     ContextEquals,
     Finding,
@@ -13,10 +14,12 @@ from agent_adapter.flow import (
     Not,
     RevertToInitiatorTarget,
     RoundRobinTarget,
+    StayTarget,
     TerminateTarget,
     ToolCalled,
     Transition,
     TransitionGraph,
+    TurnCountAtLeast,
 )
 from tests.flow.builders import ORDER
 
@@ -132,10 +135,62 @@ def test_a_narrower_rule_first_shadows_nothing() -> None:
 
 def test_a_graph_without_an_end_is_found() -> None:
     """No limit and no reachable end: the channel runs for ever."""
-    assert found(TransitionGraph("a", LOOP, TerminateTarget("never")), "no-way-to-end")
+    [finding] = found(TransitionGraph("a", LOOP, TerminateTarget("never")), "no-way-to-end")
+    assert finding.severity == "warning", "the opener may want it"
+    assert all(word in finding.fix for word in ("max_turns", "TerminateTarget", "unbounded"))
     assert found(TransitionGraph.round_robin(ORDER), "no-way-to-end")
     assert not found(TransitionGraph("a", LOOP, max_turns=9), "no-way-to-end")
     assert not found(TransitionGraph("a", [DONE, *LOOP]), "no-way-to-end")
+
+
+def test_an_opener_may_want_no_end() -> None:
+    """A channel that says so may have a graph that runs for ever."""
+    facts = ChannelFacts(participants=ORDER, unbounded=True)
+    assert not found(TransitionGraph.round_robin(ORDER), "no-way-to-end", facts)
+
+
+def test_a_pair_that_never_ends_is_found() -> None:
+    """An end that only others reach does not end the talk of two."""
+    rules = [
+        Transition(AllOf([FromSpeaker("a"), ToolCalled("stop")]), TerminateTarget("stopped")),
+        *LOOP,
+    ]
+    [finding] = found(TransitionGraph("a", rules), "endless-loop")
+    assert "once b, c has the turn" in finding.message
+    assert not found(TransitionGraph("a", rules), "no-way-to-end")
+    assert not found(TransitionGraph("a", rules, max_turns=5), "endless-loop")
+
+
+def test_a_condition_that_may_become_true_is_a_way_out() -> None:
+    """A variable, a tool or a number of turns may end a loop; a rule behind `Always` never does."""
+    for when in (ContextEquals("done", True), ToolCalled("stop"), TurnCountAtLeast(5)):
+        out = Transition(when, TerminateTarget("out"))
+        assert not found(TransitionGraph("a", [out, *LOOP]), "endless-loop")
+        late = [Transition(Always(), RoundRobinTarget()), out]
+        assert found(TransitionGraph("a", late), "no-way-to-end")
+
+
+def test_stay_revert_and_round_robin_are_followed() -> None:
+    """Each leads to a speaker that the facts name."""
+    facts = ChannelFacts(participants=ORDER, opener="a")
+    end = Transition(FromSpeaker("c"), TerminateTarget("c_spoke"))
+    round_ = Transition(Always(), RoundRobinTarget())
+    assert not found(TransitionGraph("a", [end, round_]), "no-way-to-end", facts)
+    stays = Transition(FromSpeaker("b"), StayTarget())
+    assert found(TransitionGraph("a", [stays, end, round_]), "no-way-to-end", facts)
+    back = Transition(FromSpeaker("b"), RevertToInitiatorTarget())
+    assert found(TransitionGraph("a", [back, end, round_]), "no-way-to-end", facts)
+
+
+def test_nested_conditions_on_the_speaker_are_followed() -> None:
+    """Who spoke decides, however the conditions are nested."""
+    others = Transition(Not(AnyOf([FromSpeaker("a"), FromSpeaker("b")])), TerminateTarget("c"))
+    pair = [
+        Transition(FromSpeaker("a"), AgentTarget("b")),
+        Transition(FromSpeaker("b"), AgentTarget("a")),
+    ]
+    assert found(TransitionGraph("a", [others, *pair]), "no-way-to-end")
+    assert not found(TransitionGraph("c", [others, *pair]), "no-way-to-end")
 
 
 def test_a_swallowed_kickoff_is_found() -> None:
@@ -154,9 +209,10 @@ def test_a_kickoff_is_only_hinted_at_when_the_opener_is_unknown() -> None:
 
 
 def test_an_opener_who_is_not_expected_is_found() -> None:
-    """Their first message would be refused."""
+    """Their first text takes no turn: it is what the first speaker answers."""
     facts = ChannelFacts(participants=ORDER, opener="b")
-    assert found(TransitionGraph.sequence(ORDER), "opener-cannot-speak", facts)
+    [finding] = found(TransitionGraph.sequence(ORDER), "opener-cannot-speak", facts)
+    assert finding.severity == "info" and "brief" in finding.message
 
 
 def test_a_name_in_place_of_an_id_is_found() -> None:

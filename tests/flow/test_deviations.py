@@ -25,6 +25,7 @@ from agent_adapter.flow import (
     TransitionRegistry,
     WorkflowState,
     check_send,
+    close_reason,
     compile_graph,
     fold,
     opening_state,
@@ -170,6 +171,43 @@ def test_deviation_11_a_compared_value_is_json() -> None:
     assert ContextEquals("k", (1, 2)).value == [1, 2]
     with pytest.raises(WorkflowGraphError, match="JSON cannot carry"):
         ContextEquals("k", {1, 2})
+
+
+STEPS = ["user", "drafter", "reviewer", "drafter", "editor"]
+
+
+def _speakers(steps: list[str]) -> tuple[list[str], str | None]:
+    """Who speaks in the sequence, each with a text, and why the channel closes."""
+    graph = TransitionGraph.sequence(steps)
+    state = opened(graph, sorted(set(steps)))
+    spoken: list[str] = []
+    while close_reason(state) is None and len(spoken) < 20:
+        speaker = state.expected_next_speaker or ""
+        spoken.append(speaker)
+        state = fold(text(speaker), state)
+    return spoken, close_reason(state)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [STEPS, ["a", "b", "a"], ["a", "a", "b"], ["a", "b", "a", "b", "a"], ["a", "b"]],
+)
+def test_deviation_12_a_sequence_has_one_turn_per_step(steps: list[str]) -> None:
+    """N8: whoever has several steps speaks at each of them, and the last one ends the channel."""
+    assert _speakers(steps) == (steps, "sequence_complete")
+
+
+def test_deviation_12_a_sequence_without_repetition_is_as_ag2_writes_it() -> None:
+    """Only the rules of a participant with several steps count turns."""
+    rules = TransitionGraph.sequence(STEPS).to_dict()["transitions"]
+    assert [rule["when"]["name"] for rule in rules] == [
+        "from_speaker",
+        "all_of",
+        "from_speaker",
+        "from_speaker",
+    ]
+    plain = TransitionGraph.sequence(["a", "b", "c"]).to_dict()["transitions"]
+    assert {rule["when"]["name"] for rule in plain} == {"from_speaker"}
 
 
 def test_the_first_routing_call_wins() -> None:

@@ -90,11 +90,13 @@ class Scene:
         return client
 
     async def open(self, opener: str, others: list[str], graph: Any, **knobs: Any) -> Channel:
-        """Open a workflow channel."""
+        """Open a workflow channel; it may go on for ever."""
         client = self.people.get(opener) or self.agents[opener]
         data = graph.to_dict() if isinstance(graph, TransitionGraph) else graph
         channel: Channel = await client.open(
-            type="workflow", target=self.names(*others), knobs={"graph": data, **knobs}
+            type="workflow",
+            target=self.names(*others),
+            knobs={"graph": data, "unbounded": True, **knobs},
         )
         return channel
 

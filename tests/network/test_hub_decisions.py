@@ -101,7 +101,7 @@ async def test_rule_17_a_change_by_somebody_else_applies_at_once() -> None:
         await set_context(turn.channel, "mine", 1)
         hers = await at.people["user"].channel(turn.channel_id)
         await set_context(hers, "hers", 1)
-        order.append((await at.hub.adapter_state(turn.channel_id)).context_vars)
+        order.append((await at.hub.folded_state(turn.channel_id)).context_vars)
         return "done"
 
     async with scene() as at:
@@ -109,7 +109,7 @@ async def test_rule_17_a_change_by_somebody_else_applies_at_once() -> None:
         await channel.send("go")
         await at.settle()
         assert order == [{"hers": 1}]
-        state = await at.hub.adapter_state(channel.channel_id)
+        state = await at.hub.folded_state(channel.channel_id)
         assert state.context_vars == {"hers": 1, "mine": 1}
 
 
@@ -221,7 +221,7 @@ async def test_rule_21_only_those_who_are_listed_may_change_a_key() -> None:
         with pytest.raises(ProtocolError, match="'ana' may not change 'approved'"):
             await set_context(channel, "approved", True)
         await set_context(await at.people["bob"].channel(channel.channel_id), "approved", True)
-        assert (await at.hub.adapter_state(channel.channel_id)).context_vars == {"approved": True}
+        assert (await at.hub.folded_state(channel.channel_id)).context_vars == {"approved": True}
 
 
 async def test_rule_21_a_staged_change_is_held_to_the_same_list() -> None:
@@ -261,15 +261,12 @@ async def test_rule_21_a_graph_is_stored_once() -> None:
         assert all("transitions" not in row["folded"] + row["knobs"] for row in rows)
 
 
-async def test_rule_22_an_opener_who_is_not_first_may_not_begin() -> None:
-    """The first speaker is started with empty input."""
+async def test_rule_22_an_opener_who_is_not_first_sends_the_brief() -> None:
+    """N12: the first speaker waits for the opener's text and answers it, whose turn it is not."""
     heard: list[str] = []
-
-    may_speak = asyncio.Event()
 
     async def worker(turn: Any) -> str:
         heard.append(turn.input_text)
-        await may_speak.wait()
         return "I begin"
 
     async with scene() as at:
@@ -277,13 +274,54 @@ async def test_rule_22_an_opener_who_is_not_first_may_not_begin() -> None:
         await at.agent("worker", worker)
         graph = TransitionGraph.sequence(at.names("worker", "user"))
         channel = await at.open("user", ["worker"], graph)
-        with pytest.raises(ProtocolError, match="expects worker"):
-            await channel.send("let me begin")
-        may_speak.set()
         await at.settle()
-        assert heard == [""]
+        assert heard == []
+        await channel.send("write about tides")
+        await at.settle()
+        assert heard == ["[user]: write about tides"]
+        state = await at.hub.folded_state(channel.channel_id)
+        assert state.turn_count == 1
         await channel.send("and I end")
         assert await at.reason(channel) == "sequence_complete"
+        assert (await at.hub.replay(channel.channel_id)).matches
+
+
+async def test_rule_22_there_is_one_brief() -> None:
+    """A second text of the opener is out of turn, as any other."""
+    async with scene() as at:
+        await at.person("user")
+        await at.person("worker")
+        graph = TransitionGraph.sequence(at.names("worker", "user"))
+        channel = await at.open("user", ["worker"], graph)
+        await channel.send("write about tides")
+        with pytest.raises(ProtocolError, match="expects worker"):
+            await channel.send("and hurry")
+
+
+async def test_rule_22_nobody_else_sends_the_brief() -> None:
+    """A participant who neither opened the channel nor is expected may not begin."""
+    async with scene() as at:
+        for name in ("user", "worker", "third"):
+            await at.person(name)
+        graph = TransitionGraph.sequence(at.names("worker", "user"))
+        channel = await at.open("user", ["worker", "third"], graph)
+        with pytest.raises(ProtocolError, match="expects worker"):
+            await at.people["third"].send(channel.channel_id, "hello")
+
+
+async def test_rule_22_the_first_speakers_clock_starts_with_the_brief() -> None:
+    """What the opener took to write it is not the speaker's silence."""
+    async with scene() as at:
+        await at.person("user")
+        await at.person("worker")
+        graph = TransitionGraph.sequence(at.names("worker", "user"))
+        channel = await at.open("user", ["worker"], graph)
+        await at.pass_by(100)
+        await channel.send("write about tides")
+        await at.pass_by(100)
+        assert "expectation.violated" not in await at.events(channel)
+        await at.pass_by(21)
+        assert "expectation.violated" in await at.events(channel)
 
 
 async def test_rule_23_a_known_name_that_is_not_connected_keeps_its_id() -> None:
@@ -463,7 +501,7 @@ async def test_enough_acks_open_a_channel() -> None:
         channel = await ana.open(
             type="workflow",
             target=["bob", "eve"],
-            knobs={"graph": graph.to_dict()},
+            knobs={"graph": graph.to_dict(), "unbounded": True},
             required_acks=1,
         )
         assert (await channel.info()).pending_acks == [eve.agent_id]

@@ -268,7 +268,7 @@ async def test_a_channel_type_with_other_deadlines_has_those() -> None:
             manifest_type="workflow",
             manifest_version=2,
             participants=at.names("bob"),
-            knobs={"graph": graph.to_dict()},
+            knobs={"graph": graph.to_dict(), "unbounded": True},
         )
         await at.pass_by(6)
         assert await at.reason(metadata.channel_id) is None
@@ -283,8 +283,9 @@ async def test_a_channel_expires_when_its_time_is_over() -> None:
         await at.person("ana")
         await at.person("bob")
         graph = TransitionGraph.round_robin(at.names("ana", "bob"))
+        knobs = {"graph": graph.to_dict(), "unbounded": True}
         channel = await at.people["ana"].open(
-            type="workflow", target=["bob"], ttl="10m", knobs={"graph": graph.to_dict()}
+            type="workflow", target=["bob"], ttl="10m", knobs=knobs
         )
         at.clock.pass_by(599)
         await at.hub.expire_due()

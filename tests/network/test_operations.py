@@ -154,6 +154,7 @@ ACTS_FOR_OTHERS: dict[str, dict[str, Any]] = {
     "post_envelope": {"envelope": SAID.to_dict()},
     "list_channels": {"agent_id": "agt_1"},
     "pending_turns_for": {"agent_id": "agt_1"},
+    "resume_turns": {"agent_id": "agt_1"},
     "set_rule": {"agent_id": "agt_1", "rule": Rule().to_dict()},
     "start_task": {"task_id": "tsk_1", "owner_id": "agt_1", "title": "x"},
     "record_observation": {"owner_id": "agt_1", "capability": "x", "outcome": "completed"},

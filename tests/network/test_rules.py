@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent_adapter.core.errors import ProtocolError
+from agent_adapter.core.errors import AccessDeniedError, ProtocolError
 from agent_adapter.network import AccessBlock, InboxBlock, LimitsBlock, Rule, parse_duration
 from agent_adapter.network.hub.admission import allows
+from tests.network._scene import scene
 
 
 @pytest.mark.parametrize(
@@ -52,3 +53,21 @@ def test_globs_keep_capitals_apart() -> None:
     """A pattern matches names as they are written."""
     assert allows(["support-*"], "support-1")
     assert not allows(["support-*"], "Support-1")
+
+
+@pytest.mark.anyio
+async def test_a_rule_limits_the_tasks_that_run_at_once() -> None:
+    """N11: one task more than `max_concurrent_tasks` is refused, and counts again once one ends."""
+    rule = Rule(limits=LimitsBlock(max_concurrent_tasks=2))
+    async with scene() as at:
+        worker = (await at.agent("worker", lambda text: text, rule=rule)).agent_id
+        other = (await at.agent("other", lambda text: text)).agent_id
+        for number in (1, 2):
+            await at.hub.start_task(f"t{number}", worker, "dig")
+        with pytest.raises(AccessDeniedError, match=r"2 tasks .* its rule allows 2"):
+            await at.hub.start_task("t3", worker, "dig")
+        assert (await at.hub.start_task("t2", worker, "dig")).task_id == "t2"
+        await at.hub.start_task("o1", other, "dig")
+        await at.hub.update_task("t1", worker, state="completed")
+        await at.hub.start_task("t3", worker, "dig")
+        assert len(await at.hub.list_tasks(worker)) == 3

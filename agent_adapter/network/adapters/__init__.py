@@ -11,6 +11,7 @@ from typing import Any
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.core.plugins import UnusablePlugin, built_in_names, load_plugins
 from agent_adapter.network.adapters.base import ChannelAdapter
+from agent_adapter.network.adapters.checks import check_pure, has_async_checks
 from agent_adapter.network.channels.expectations import check_expectations
 from agent_adapter.network.channels.metadata import ChannelManifest
 
@@ -33,12 +34,19 @@ def channel_types() -> dict[str, AdapterFactory]:
 
 
 class AdapterRegistry:
-    """The channel types of a hub or a client; by default the installed ones."""
+    """The channel types of a hub or a client; by default the installed ones.
+
+    Attributes:
+        has_async_checks: whether a check of one of them has to be awaited.
+        has_own: whether one of them is not of this library, so that its checks may return anything.
+    """
 
     def __init__(self, adapters: Iterable[ChannelAdapter] | None = None) -> None:
         self._adapters: dict[tuple[str, int], ChannelAdapter] = {}
         self.own_evaluators: set[str] = set()
         self.own_handlers: set[str] = set()
+        self.has_async_checks = False
+        self.has_own = False
         for adapter in (
             [make() for make in channel_types().values()] if adapters is None else adapters
         ):
@@ -47,9 +55,13 @@ class AdapterRegistry:
     def register(self, adapter: ChannelAdapter) -> None:
         """Register `adapter` by type and version; open channels keep their version.
 
-        Raises `ProtocolError` for an expectation of its manifest that no hub would act on.
+        Raises `ProtocolError` for an expectation of its manifest that no hub would act on, and for
+        an async method other than a check.
         """
         check_expectations(adapter.manifest, self.own_evaluators, self.own_handlers)
+        check_pure(adapter)
+        self.has_own = self.has_own or not type(adapter).__module__.startswith(f"{__name__}.")
+        self.has_async_checks = self.has_async_checks or has_async_checks(adapter)
         self._adapters[adapter.manifest.type, adapter.manifest.version] = adapter
 
     def clear(self) -> None:

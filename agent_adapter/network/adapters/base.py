@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -86,14 +86,17 @@ class ExpectedTurn:
 
 
 class ChannelAdapter(Protocol):
-    """One channel type: deterministic code without I/O and without per-channel state."""
+    """One channel type: deterministic code without I/O and without per-channel state.
+
+    Only its checks, `validate_create` and `validate_send`, may be async and look something up.
+    """
 
     @property
     def manifest(self) -> ChannelManifest:
         """The type as data; the adapter is registered under `(type, version)`."""
         ...
 
-    def validate_create(self, metadata: ChannelMetadata) -> None:
+    def validate_create(self, metadata: ChannelMetadata) -> Awaitable[None] | None:
         """Raises `ProtocolError` for invalid participants, roles or knobs."""
         ...
 
@@ -103,7 +106,7 @@ class ChannelAdapter(Protocol):
 
     def validate_send(
         self, metadata: ChannelMetadata, envelope: Envelope, state: AdapterState
-    ) -> None:
+    ) -> Awaitable[None] | None:
         """Raises `ProtocolError` for an envelope that `state` (before it) does not allow."""
         ...
 
@@ -234,7 +237,9 @@ def check_message(metadata: ChannelMetadata, envelope: Envelope) -> None:
 class RouteChecker(Protocol):
     """A channel type in which participants' variables decide who gets the turn."""
 
-    def check_routes(self, metadata: ChannelMetadata, privileged: frozenset[str]) -> None:
+    def check_routes(
+        self, metadata: ChannelMetadata, privileged: frozenset[str]
+    ) -> Awaitable[None] | None:
         """Raises `ProtocolError` if everybody could give a privileged participant the turn."""
         ...
 

@@ -39,6 +39,7 @@ class ConsultingAdapter(TextChannelAdapter):
     manifest = ChannelManifest(
         type=CONSULTING_TYPE,
         participants=ParticipantSchema(min=2, max=2, roles=["initiator", "respondent"]),
+        knobs_schema={"capability": "str"},
         default_view_policy=FullTranscript.name,
         expectations=[
             Expectation("acks_within", "auto_close", {"seconds": 30}),

@@ -14,8 +14,9 @@ from agent_adapter.flow.admission import check_target, opening_state
 from agent_adapter.flow.check import graph_errors
 from agent_adapter.flow.compiled import CompiledGraph, compile_graph
 from agent_adapter.flow.context_vars import check_updates, updates_of
-from agent_adapter.flow.envelope import EV_PACKET, Envelope, is_turn
-from agent_adapter.flow.findings import ChannelFacts
+from agent_adapter.flow.endless import endless_parts
+from agent_adapter.flow.envelope import EV_PACKET, EV_TEXT, Envelope, is_turn
+from agent_adapter.flow.findings import ChannelFacts, Finding
 from agent_adapter.flow.fold import close_reason, fold
 from agent_adapter.flow.registry import TransitionRegistry
 from agent_adapter.flow.routing import RoundCall, packet_data, round_routing
@@ -48,13 +49,22 @@ class WorkflowAdapter(BaseChannelAdapter):
     """Two or more participants whose turns follow `knobs["graph"]`.
 
     `knobs["context_vars"]` are the initial variables; `knobs["context_acl"]` restricts which names
-    may change which keys. `registry` resolves the graph's conditions and targets.
+    may change which keys; `knobs["unbounded"]` opens a channel whose graph has no end. `registry`
+    resolves the graph's conditions and targets.
+
+    If the opener is not the initial speaker, the opener's first text is the brief that the initial
+    speaker answers; it takes no turn.
     """
 
     manifest = ChannelManifest(
         type=WORKFLOW_TYPE,
         participants=ParticipantSchema(min=2),
-        knobs_schema={"graph": "TransitionGraph", "context_vars": "dict", "context_acl": "dict"},
+        knobs_schema={
+            "graph": "TransitionGraph",
+            "context_vars": "dict",
+            "context_acl": "dict",
+            "unbounded": "bool",
+        },
         default_view_policy=NamedWindowedSummary.name,
         expectations=[
             Expectation("turn_within", "warn", {"seconds": 120}),
@@ -67,18 +77,21 @@ class WorkflowAdapter(BaseChannelAdapter):
         self._graphs: OrderedDict[int, tuple[int, dict[str, Any], CompiledGraph]] = OrderedDict()
 
     def validate_create(self, metadata: ChannelMetadata) -> None:
-        """Raises `ProtocolError` unless the graph and the variables fit the participants."""
+        """Raises `ProtocolError` unless the graph and the variables fit the participants.
+
+        The graph ends, unless the opener says otherwise.
+        """
         check_participants(self.manifest, metadata)
         _acl(metadata)
         state = self.initial_state(metadata)
+        graph = compile_graph(metadata.knobs["graph"], self._registry).graph
+        _refuse(endless_parts(graph, self._facts(metadata)))
         check_updates({"set": state.context_vars}, {}, writer="", acl=None)
 
     def check_routes(self, metadata: ChannelMetadata, privileged: frozenset[str]) -> None:
         """Raises `ProtocolError` if anybody's variables route to a privileged participant."""
         graph = compile_graph(metadata.knobs["graph"], self._registry).graph
-        refused = graph_errors(graph, replace(self._facts(metadata), privileged=privileged))
-        if refused:
-            raise ProtocolError("knobs['graph']: " + "; ".join(map(str, refused[:_MOST_SHOWN])))
+        _refuse(graph_errors(graph, replace(self._facts(metadata), privileged=privileged)))
 
     def initial_state(self, metadata: ChannelMetadata) -> WorkflowState:
         """The graph's initial speaker is expected; the initial variables are set."""
@@ -96,6 +109,7 @@ class WorkflowAdapter(BaseChannelAdapter):
             names={item.agent_id: item.name for item in metadata.participants if item.name},
             opener=metadata.creator_id,
             context_acl=_acl(metadata),
+            unbounded=metadata.knobs.get("unbounded", False) is True,
         )
 
     def validate_send(
@@ -103,7 +117,8 @@ class WorkflowAdapter(BaseChannelAdapter):
     ) -> None:
         """Raises `ProtocolError` for a turn out of order and for changes that are not allowed."""
         check_message(metadata, envelope)
-        if is_turn(envelope) and envelope.sender_id != state.expected_next_speaker:
+        speaks = envelope.sender_id == state.expected_next_speaker
+        if is_turn(envelope) and not speaks and not is_brief(envelope, state):
             raise ProtocolError(_out_of_turn(metadata, envelope, state))
         check_target(envelope, state)
         updates = updates_of(envelope)
@@ -116,14 +131,16 @@ class WorkflowAdapter(BaseChannelAdapter):
             )
 
     def fold(self, envelope: Envelope, state: WorkflowState) -> WorkflowState:
-        """The state after `envelope`, as the graph decides."""
+        """The state after `envelope`, as the graph decides; a brief takes no turn."""
+        if is_brief(envelope, state):
+            return replace(state, last_envelope_id=envelope.envelope_id)
         return fold(envelope, state, self._graph(state) if is_turn(envelope) else None)
 
     def on_accepted(
         self, metadata: ChannelMetadata, envelope: Envelope, state: WorkflowState
     ) -> AdapterResult:
         """The channel closes if the graph ends it or `max_turns` is reached."""
-        if not is_turn(envelope):
+        if not is_turn(envelope) or not state.turn_count:
             return AdapterResult()
         reason = close_reason(state, self._graph(state))
         return AdapterResult() if reason is None else AdapterResult(ChannelState.CLOSED, reason)
@@ -179,6 +196,20 @@ class WorkflowAdapter(BaseChannelAdapter):
         return compiled
 
 
+def is_brief(envelope: Envelope, state: WorkflowState) -> bool:
+    """Whether `envelope` is the opener's brief to another participant, who speaks first.
+
+    The first text of an opener who is not the initial speaker takes no turn: it is what the initial
+    speaker answers.
+    """
+    return (
+        envelope.event_type == EV_TEXT
+        and state.last_envelope_id is None
+        and envelope.sender_id == state.creator_id
+        and state.expected_next_speaker not in (None, envelope.sender_id)
+    )
+
+
 def packet_text(envelope: Envelope) -> str | None:
     """The text of a packet for a speaker: a line about its handoff, then its body."""
     routing, body = envelope.event_data.get("routing"), envelope.event_data.get("body")
@@ -201,6 +232,11 @@ def _out_of_turn(metadata: ChannelMetadata, envelope: Envelope, state: WorkflowS
         f"the workflow channel {metadata.channel_id} {whose}, "
         f"not {names[envelope.sender_id]} ({envelope.sender_id})"
     )
+
+
+def _refuse(found: Sequence[Finding]) -> None:
+    if found:
+        raise ProtocolError("knobs['graph']: " + "; ".join(map(str, found[:_MOST_SHOWN])))
 
 
 def _acl(metadata: ChannelMetadata) -> Mapping[str, Sequence[str]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,9 @@ from agent_adapter.flow.envelope import (
     EV_EXPECTATION_VIOLATED,
     Envelope,
 )
-from agent_adapter.network.adapters.base import ExpectedTurn, RouteChecker
+from agent_adapter.network.adapters.base import ChannelAdapter, RouteChecker
+from agent_adapter.network.adapters.checks import await_check, run_check
+from agent_adapter.network.adapters.knobs import check_knob_names, check_knob_values
 from agent_adapter.network.channels import expectations
 from agent_adapter.network.channels.metadata import (
     ChannelManifest,
@@ -66,10 +69,8 @@ def open_channel(tx: Transaction, context: HubContext, opening: Opening) -> Chan
     """
     metadata = metadata_of(opening, tx.now)
     adapter = context.adapters.get(opening.manifest.type, opening.manifest.version)
-    adapter.validate_create(metadata)
-    privileged = frozenset(filter(context.is_privileged, metadata.participant_ids()))
-    if privileged and isinstance(adapter, RouteChecker):
-        adapter.check_routes(metadata, privileged)
+    for check, *about in _checks_of(context, adapter, metadata):
+        run_check(check, *about)
     state = adapter.initial_state(metadata)
     folded = state_text(adapter.state_to_dict(state))
     row = _insert(tx, opening, folded)
@@ -87,6 +88,25 @@ def open_channel(tx: Transaction, context: HubContext, opening: Opening) -> Chan
         expectations.of_own(tx, metadata, own)
     _invite(channel, opening)
     return channel.finish()
+
+
+async def await_checks(context: HubContext, opening: Opening) -> None:
+    """Await the async checks of a channel that is to be opened."""
+    adapter = context.adapters.get(opening.manifest.type, opening.manifest.version)
+    for check, *about in _checks_of(context, adapter, metadata_of(opening, time.time())):
+        await await_check(check, *about)
+
+
+def _checks_of(
+    context: HubContext, adapter: ChannelAdapter, metadata: ChannelMetadata
+) -> Iterator[tuple[Any, ...]]:
+    """Each check of an opening, with what it is about."""
+    yield check_knob_names, adapter.manifest, metadata.knobs
+    yield adapter.validate_create, metadata
+    yield check_knob_values, adapter.manifest, metadata.knobs
+    privileged = frozenset(filter(context.is_privileged, metadata.participant_ids()))
+    if privileged and isinstance(adapter, RouteChecker):
+        yield adapter.check_routes, metadata, privileged
 
 
 def answer(channel: ChannelTransaction, envelope: Envelope) -> Change:
@@ -366,13 +386,9 @@ def _activate(channel: ChannelTransaction) -> None:
     channel.say(EV_CHANNEL_OPENED, {"channel_id": channel.row["channel_id"]})
     expectations.stop_acks(channel.tx, channel.row["channel_id"])
     first = channel.before.adapter.expected_next(channel.metadata, channel.state)
-    # An opener sends the first message itself, which takes the first turn; others are started.
-    channel.give_turn(first, by_hand=first is not None and _is_opener(channel, first))
+    # The opener sends the first message: its own turn, or the brief that the first speaker answers.
+    channel.give_turn(first, by_hand=True)
     expectations.of_silence(channel.tx, channel.before.deadlines, channel.row["channel_id"])
-
-
-def _is_opener(channel: ChannelTransaction, first: ExpectedTurn) -> bool:
-    return first.agent_id == channel.metadata.creator_id
 
 
 def _violators(channel: ChannelTransaction, deadline: Row) -> Sequence[str]:

@@ -16,12 +16,11 @@ from agent_adapter.flow.envelope import (
     EV_CHANNEL_INVITE_ACK,
     EV_CHANNEL_INVITE_REJECT,
     EV_CONTEXT_SET,
-    EV_PACKET,
-    EV_TEXT,
     TURN_EVENTS,
     Envelope,
 )
-from agent_adapter.network.adapters.base import ExpectedTurn
+from agent_adapter.network.adapters.base import ChannelAdapter
+from agent_adapter.network.adapters.checks import run_check
 from agent_adapter.network.channels import expectations
 from agent_adapter.network.channels.lifecycle import answer
 from agent_adapter.network.channels.metadata import TERMINAL_STATES, ChannelState
@@ -37,8 +36,7 @@ from agent_adapter.store.keys import conversation_key
 INVITE_ANSWERS = (EV_CHANNEL_INVITE_ACK, EV_CHANNEL_INVITE_REJECT)
 """The events that an invitee may send before the channel is active."""
 
-_SPOKEN = (EV_TEXT, EV_PACKET)
-_MOST_LOOKED_AT = 2000
+_ENDING = frozenset((*TERMINAL_STATES, ChannelState.CLOSING))
 
 
 def accept(
@@ -72,7 +70,7 @@ def accept(
         return answered
     _check_open(channel)
     ended = _turn_ended(channel, envelope, turn)
-    changes = [] if turn is None else _round_changes(tx, turn, adopted)
+    changes = [] if turn is None else round_changes(tx, turn, adopted)
     _check_all(channel, envelope, changes)
     # Every condition holds from here on: what follows only writes.
     _taint(channel, labels)
@@ -104,21 +102,52 @@ def end_silent_turn(
 ) -> Change:
     """End the turn of a round without a message; its staged changes are written.
 
-    No other turn follows: the same participant is still expected, and its deadlines run on.
+    No other turn follows. If the same participant is still expected, its deadlines run on, and
+    `resume_silent` starts the turn again.
     """
     turn = turn_queue.held(tx, ref)
     channel = ChannelTransaction(tx, context, channel_row(tx, ref.channel_id), cached)
     _check_open(channel)
-    changes = _round_changes(tx, ref, adopted)
+    changes = round_changes(tx, ref, adopted)
     _check_changes(channel, turn["agent_id"], changes)
     closing, said = _write_changes(channel, turn["agent_id"], changes, ref)
-    turn_queue.done(tx, turn, "silent" if said is None else None)
     if said is not None:
+        turn_queue.done(tx, turn)
         expectations.stop_turn(tx, ref.channel_id, turn["n"])
         _follow(channel, said, closing, took_turn=True)
     elif closing is not None:
+        turn_queue.done(tx, turn, "silent")
         channel.end(closing, by=turn["agent_id"])
+    elif is_expected(channel, turn["agent_id"]):
+        turn_queue.fall_silent(tx, turn)
+        facts = {"turn_id": ref.turn_id, "attempt": ref.attempt, "envelope_id": turn["trigger"]}
+        ids = {"agent_id": turn["agent_id"], "channel_id": ref.channel_id}
+        audit.write(tx, audit.TURN_SILENT, ids | facts)
+    else:
+        turn_queue.done(tx, turn, "silent")
     return channel.finish()
+
+
+def resume_silent(
+    tx: Transaction, context: HubContext, turn_id: str, cached: ChannelSnapshot | None = None
+) -> Change:
+    """Make a turn due again whose round had no message; unchanged if it is taken meanwhile."""
+    turn = tx.get("turns", turn_id) or {}
+    row = channel_row(tx, turn.get("channel_id", ""))
+    channel = ChannelTransaction(tx, context, row, cached)
+    if turn["state"] != "silent" or channel.is_over or row["paused"]:
+        return Change(row["channel_id"], channel.before, repeated=True)
+    if row["turn_id"] != turn_id or not is_expected(channel, turn["agent_id"]):
+        turn_queue.done(tx, turn, "silent")
+    else:
+        channel.restart_turn(turn)
+    return channel.finish()
+
+
+def is_expected(channel: ChannelTransaction, agent_id: str) -> bool:
+    """Whether the channel goes on only with a message of that participant."""
+    expected = channel.before.adapter.expected_next(channel.metadata, channel.state)
+    return expected is not None and expected.agent_id == agent_id
 
 
 def fail_turn(
@@ -164,28 +193,6 @@ def read_from(
     return [(row["seq"], stored(row["body"])) for row in rows]
 
 
-def window(
-    tx: Transaction, channel_id: str, participant_id: str, recent_n: int, before: int | None = None
-) -> list[Envelope]:
-    """The newest `recent_n` texts and packets that the participant may see, oldest first.
-
-    `before` excludes entries from that sequence number on. Entries that the participant may not
-    see do not count. At most 2,000 entries are read.
-    """
-    row = channel_row(tx, channel_id)
-    last = row["seq"] if before is None else min(row["seq"], before - 1)
-    found: list[Envelope] = []
-    looked_at, size = 0, max(8, recent_n + 4)
-    while last > 0 and len(found) < recent_n and looked_at < _MOST_LOOKED_AT:
-        places = list(range(max(1, last - size + 1), last + 1))
-        rows = tx.select("envelopes", {"channel_id": channel_id, "seq in": places}, order_by="seq")
-        for entry in reversed(rows):
-            if len(found) < recent_n and _may_see(entry, participant_id):
-                found.append(stored(entry["body"]))
-        last, looked_at = places[0] - 1, looked_at + len(places)
-    return found[::-1]
-
-
 def envelope_of(tx: Transaction, envelope_id: str | None) -> Envelope | None:
     """The envelope with that id."""
     if envelope_id is None:
@@ -197,15 +204,6 @@ def envelope_of(tx: Transaction, envelope_id: str | None) -> Envelope | None:
 def stored(body: str) -> Envelope:
     """An envelope from the log, not validated again: that happened when it was accepted."""
     return Envelope(**json.loads(body))
-
-
-def _may_see(entry: Row, participant_id: str) -> bool:
-    if entry["event_type"] not in _SPOKEN:
-        return False
-    audience = entry["audience"]
-    if audience is None or entry["sender_id"] == participant_id:
-        return True
-    return participant_id in json.loads(audience)
 
 
 def _first_acceptance(
@@ -246,7 +244,7 @@ def _check_all(
 ) -> None:
     """Validate the staged changes and the envelope, each against the state that it meets."""
     state = _check_changes(channel, envelope.sender_id, changes)
-    channel.before.adapter.validate_send(channel.metadata, envelope, state)
+    _validate(channel, envelope, state)
 
 
 def _check_changes(
@@ -256,15 +254,24 @@ def _check_changes(
     adapter, state = channel.before.adapter, channel.state
     for change in changes:
         if "close" not in change:
-            staged = _staged(channel, sender_id, change)
-            adapter.validate_send(channel.metadata, staged, state)
+            staged = staged_envelope(adapter, channel.row["channel_id"], sender_id, change)
+            _validate(channel, staged, state)
             state = adapter.fold(staged, state)
     return state
 
 
-def _round_changes(
+def _validate(channel: ChannelTransaction, envelope: Envelope, state: Any) -> None:
+    check = channel.before.adapter.validate_send
+    if channel.context.adapters.has_own:
+        run_check(check, channel.metadata, envelope, state)
+    else:
+        check(channel.metadata, envelope, state)
+
+
+def round_changes(
     tx: Transaction, turn: TurnRef, adopted: Collection[str]
 ) -> list[Mapping[str, Any]]:
+    """The staged changes that count when the attempt ends its turn, in order."""
     changes = turn_queue.staged_changes(tx, turn.turn_id)
     return turn_queue.adopted_changes(changes, turn.attempt, adopted) if changes else []
 
@@ -282,20 +289,21 @@ def _write_changes(
         if "close" in change:
             closing = str(change["close"] or "closed_by_participant")
             continue
-        staged = _staged(channel, sender_id, change)
+        staged = staged_envelope(
+            channel.before.adapter, channel.row["channel_id"], sender_id, change
+        )
         sent = channel.append(staged, None if turn is None else turn.turn_id)
         said = sent if sent.event_type in TURN_EVENTS else said
     return closing, said
 
 
-def _staged(channel: ChannelTransaction, sender_id: str, change: Mapping[str, Any]) -> Envelope:
+def staged_envelope(
+    adapter: ChannelAdapter, channel_id: str, sender_id: str, change: Mapping[str, Any]
+) -> Envelope:
     """A staged change as the envelope that it becomes: a text, or a change of variables."""
-    channel_id = channel.row["channel_id"]
     if "say" in change:
         audience = change.get("audience")
-        return channel.before.adapter.build_text_envelope(
-            channel_id, sender_id, change["say"], audience=audience
-        )
+        return adapter.build_text_envelope(channel_id, sender_id, change["say"], audience=audience)
     return Envelope(channel_id, sender_id, None, EV_CONTEXT_SET, dict(change))
 
 
@@ -316,7 +324,7 @@ def _turn_ended(
     row_of_turn = channel.tx.get("turns", turn_id)
     if row_of_turn is None or row_of_turn["agent_id"] != envelope.sender_id:
         return None
-    return row_of_turn if row_of_turn["state"] in ("due", "running", "parked") else None
+    return row_of_turn if row_of_turn["state"] in turn_queue.OPEN else None
 
 
 def _follow(
@@ -324,19 +332,15 @@ def _follow(
 ) -> None:
     """End the channel or open the next turn, as the accepted envelope requires."""
     result = channel.before.adapter.on_accepted(channel.metadata, sent, channel.state)
-    if result.next_state in TERMINAL_STATES:
-        channel.end(result.auto_close_reason, result.next_state)
+    if result.next_state in _ENDING:
+        ends_as = ChannelState.EXPIRED if result.next_state == "expired" else ChannelState.CLOSED
+        channel.end(result.auto_close_reason or "closed_by_channel_type", ends_as)
         return
     if closing is not None:
         channel.end(closing, by=sent.sender_id)
         return
     if sent.event_type in TURN_EVENTS:
         turn = channel.before.adapter.next_turn(channel.metadata, sent, channel.state)
-        if took_turn or turn is None or not _waits_already(channel, turn):
+        if took_turn or turn is None or not channel.point_turn(turn):
             channel.give_turn(turn)
     expectations.of_silence(channel.tx, channel.before.deadlines, sent.channel_id)
-
-
-def _waits_already(channel: ChannelTransaction, turn: ExpectedTurn) -> bool:
-    turn_id, trigger = channel.row["turn_id"], turn.triggering_envelope_id
-    return turn_id is not None and turn_queue.point_at(channel.tx, turn_id, turn.agent_id, trigger)

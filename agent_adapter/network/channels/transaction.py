@@ -167,8 +167,7 @@ class ChannelTransaction:
             self._values["expected"] = None
             return
         n = (self._values.get("turn_n") or self.row["turn_n"]) + 1
-        waits = by_hand or bool(self.row["paused"]) or self.context.is_person(turn.agent_id)
-        due_at = None if waits else self.tx.now
+        due_at = None if by_hand or self._waits(turn.agent_id) else self.tx.now
         made = turn_queue.open_turn(
             self.tx, self.row["channel_id"], n, turn.agent_id, turn.triggering_envelope_id, due_at
         )
@@ -178,6 +177,27 @@ class ChannelTransaction:
         if not self.row["paused"]:
             channel_id = self.row["channel_id"]
             expectations.of_turn(self.tx, self.before.deadlines, channel_id, n, turn.agent_id)
+
+    def point_turn(self, turn: ExpectedTurn) -> bool:
+        """Let the current turn answer a later message; `False` if it has started.
+
+        One that waited for the opener's message is due from now on.
+        """
+        row = None if self.row["turn_id"] is None else self.tx.get("turns", self.row["turn_id"])
+        if row is None or not turn_queue.point_at(self.tx, row, turn):
+            return False
+        if row["due_at"] is None and not self._waits(turn.agent_id):
+            due = {"due_at": self.tx.now, "due_event": next_position(self.tx)}
+            self.tx.update("turns", {"turn_id": row["turn_id"], "state": "due"}, due)
+            self._due.append(row | {"trigger": turn.triggering_envelope_id} | due)
+        if not self.row["paused"]:
+            channel_id, n = self.row["channel_id"], self.row["turn_n"]
+            expectations.of_turn(self.tx, self.before.deadlines, channel_id, n, turn.agent_id)
+        return True
+
+    def restart_turn(self, turn: Row) -> None:
+        """Make a silent turn due again."""
+        self._due.append(turn_queue.restart(self.tx, turn))
 
     def unpause(self) -> Change:
         """Continue the channel with its current turn."""
@@ -276,6 +296,10 @@ class ChannelTransaction:
             accepted=accepted,
             opened=not self.before.revision,
         )
+
+    def _waits(self, agent_id: str) -> bool:
+        """Whether a turn of that participant is not started by the hub."""
+        return bool(self.row["paused"]) or self.context.is_person(agent_id)
 
     def _log_row(self, sent: Envelope, turn_id: str | None) -> Row:
         body = sent.to_json()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, Self
 
+from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import Envelope, visible_to
+from agent_adapter.network.channels.metadata import ChannelMetadata
 
-Renderer = Callable[[Envelope], str | None]
-"""Returns the text of an envelope for a speaker; `None` leaves it out."""
+Renderer = Callable[[Envelope], Any]
+"""Returns the text of an envelope for a speaker, or its parts; `None` leaves it out."""
 
 NameResolver = Callable[[str], str]
 """Returns the name of a participant by id; the id itself if the name is unknown."""
@@ -20,6 +23,9 @@ _LABEL = re.compile(r"([\W_]*)[^:]{1,256}:")
 
 LONGEST_TRANSCRIPT = 1000
 """The most messages in a transcript without a window."""
+
+VIEW_KNOB = "view"
+"""The knob of every channel type that chooses the view of its participants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +49,20 @@ class ViewMessage:
     envelope_id: str = ""
 
 
+class Seen(list[ViewMessage]):
+    """The messages of a view; awaiting them, as programs for AG2 do, gives the same list."""
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        yield from ()  # a generator, so that it can be awaited; it never waits
+        return self
+
+
 class ViewPolicy(Protocol):
-    """Computes the messages that one participant sees; a pure function of its input."""
+    """Computes the messages that one participant sees; a pure function of its input.
+
+    A view of AG2 works in its place: one without `window`, whose `project` is async, takes
+    `channel`, and returns AG2's events. It gets the newest 1,000 entries of the log.
+    """
 
     @property
     def name(self) -> str:
@@ -64,25 +82,31 @@ class ViewPolicy(Protocol):
         render_envelope: Renderer,
         name_for: NameResolver = str,
         earlier: int = 0,
+        channel: ChannelMetadata | None = None,
     ) -> list[ViewMessage]:
         """The messages of `envelopes` (oldest first) as `participant_id` sees them.
 
-        `earlier` is the number of older messages that were not read.
+        `earlier` is the number of older messages that were not read. `earlier` and `channel` are
+        passed to a view that takes them.
         """
         ...
 
 
 class _Projection:
-    """Base of the built-in views: a window, optional sender names, an optional summary."""
+    """Base of the built-in views: a window, optional sender names, an optional summary.
+
+    With `pin` the channel's opening message stays in view when it is older than the window.
+    """
 
     name = ""
     _labelled = False
     _summarises = False
 
-    def __init__(self, window: int) -> None:
-        if window < 1:
+    def __init__(self, window: int, *, pin: bool = True) -> None:
+        if type(window) is not int or window < 1:
             raise ValueError(f"recent_n is a whole number from 1, not {window!r}")
         self._window = window
+        self.pins = pin
 
     @property
     def window(self) -> int:
@@ -97,10 +121,12 @@ class _Projection:
         render_envelope: Renderer,
         name_for: NameResolver = str,
         earlier: int = 0,
-    ) -> list[ViewMessage]:
+        channel: ChannelMetadata | None = None,
+    ) -> Seen:
         """The messages of `envelopes` as `participant_id` sees them; see `ViewPolicy`."""
         visible = [item for item in envelopes if visible_to(item, participant_id)]
-        texts = [render_envelope(item) for item in visible]
+        rendered = [render_envelope(item) for item in visible]
+        texts = [item if isinstance(item, str) else text_of_parts(item) for item in rendered]
         shown = [
             self._message(item, text, participant_id, name_for)
             for item, text in zip(visible, texts, strict=True)
@@ -108,9 +134,9 @@ class _Projection:
         ]
         left_out = shown[: -self._window]
         if not self._summarises or not (left_out or earlier):
-            return shown[-self._window :]
+            return Seen(shown[-self._window :])
         speakers = {item.sender_name if self._labelled else item.sender_id for item in left_out}
-        return [_summary(earlier + len(left_out), speakers), *shown[-self._window :]]
+        return Seen([_summary(earlier + len(left_out), speakers), *shown[-self._window :]])
 
     def _message(
         self, envelope: Envelope, text: str, participant_id: str, name_for: NameResolver
@@ -127,10 +153,13 @@ class _Projection:
         )
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.window == self._window
+        return type(other) is type(self) and (other.window, other.pins) == (
+            self._window,
+            self.pins,
+        )
 
     def __hash__(self) -> int:
-        return hash((self.name, self._window))
+        return hash((self.name, self._window, self.pins))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._window})"
@@ -141,8 +170,8 @@ class FullTranscript(_Projection):
 
     name = "full_transcript"
 
-    def __init__(self) -> None:
-        super().__init__(LONGEST_TRANSCRIPT)
+    def __init__(self, *, pin: bool = True) -> None:
+        super().__init__(LONGEST_TRANSCRIPT, pin=pin)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -161,8 +190,8 @@ class WindowedSummary(_Projection):
     name = "windowed_summary"
     _summarises = True
 
-    def __init__(self, recent_n: int) -> None:
-        super().__init__(recent_n)
+    def __init__(self, recent_n: int, *, pin: bool = True) -> None:
+        super().__init__(recent_n, pin=pin)
 
     @property
     def recent_n(self) -> int:
@@ -175,6 +204,57 @@ class NamedWindowedSummary(WindowedSummary):
 
     name = "named_windowed_summary"
     _labelled = True
+
+
+_BUILT_IN: dict[str, tuple[Callable[..., ViewPolicy], bool]] = {
+    FullTranscript.name: (FullTranscript, False),
+    NamedTranscript.name: (NamedTranscript, False),
+    WindowedSummary.name: (WindowedSummary, True),
+    NamedWindowedSummary.name: (NamedWindowedSummary, True),
+}
+
+
+BUILT_IN_VIEWS = frozenset(kind for kind, _ in _BUILT_IN.values())
+"""The classes of the views that have a name."""
+
+
+def view_of(knob: Any) -> ViewPolicy:
+    """The view that `knobs["view"]` names: a name, or `{"name", "recent_n", "pin"}`.
+
+    Raises `ProtocolError` for anything else, with the names there are.
+    """
+    asked = {"name": knob} if isinstance(knob, str) else knob
+    if not isinstance(asked, Mapping):
+        raise ProtocolError(f"knobs['view'] is a view's name or an object, not {knob!r:.80}")
+    named = str(asked.get("name"))
+    found = _BUILT_IN.get(named)
+    if found is None:
+        close = difflib.get_close_matches(named, _BUILT_IN, n=1)
+        meant = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ProtocolError(
+            f"knobs['view'] names {named!r:.80}{meant}; the views are {', '.join(_BUILT_IN)}; a "
+            "view of your own is set at the participant: client.view = MyView()"
+        )
+    kind, windowed = found
+    takes = {"name", "pin", "recent_n"} if windowed else {"name", "pin"}
+    lacks = windowed and "recent_n" not in asked
+    if lacks or set(asked) - takes or type(asked.get("pin", True)) is not bool:
+        form = {"name": named} | ({"recent_n": 20} if windowed else {}) | {"pin": True}
+        raise ProtocolError(f"knobs['view'] is written as {form}, not {dict(asked)!r:.200}")
+    given = {name: value for name, value in asked.items() if name != "name"}
+    try:
+        return kind(**given)
+    except ValueError as exc:
+        raise ProtocolError(f"knobs['view']: {exc}") from exc
+
+
+def text_of_parts(rendered: Any) -> str | None:
+    """The text of what a renderer returned: a text, one part, or several."""
+    if rendered is None or isinstance(rendered, str):
+        return rendered
+    parts = rendered if isinstance(rendered, (list, tuple)) else (rendered,)
+    texts = [item if isinstance(item, str) else getattr(item, "content", None) for item in parts]
+    return "\n".join(item for item in texts if isinstance(item, str)) or None
 
 
 def quoted(text: str) -> str:

@@ -88,7 +88,8 @@ class AgentClient(ParticipantClient):
     async def resume_pending_turns(self) -> int:
         """The number of waiting turns; those that can run are started.
 
-        A hub starts the turns of a connected participant by itself, also after a restart.
+        A hub starts the turns of a connected participant by itself, also after a restart. What this
+        starts again are turns that ended without a message though the channel expects one.
         """
         self.check_connected()
         return await self.hub_client.resume_turns(self.agent_id)
@@ -131,6 +132,7 @@ class AgentClient(ParticipantClient):
             executor=client.executor,
             port=client.turn_port(started.ref),
             window=hub.window,
+            read_wal=hub.read_wal,
             view=self.view,
             agent_client=self,
             hub_client=client,

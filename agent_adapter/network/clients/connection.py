@@ -292,16 +292,16 @@ class HubConnection(HubTasks):
         await self.hub.run_turn(turn_id, run_turn)
 
     async def resume_turns(self, agent_id: str) -> int:
-        """The number of waiting turns; those parked on decisions in this process's store run again.
+        """The number of waiting turns; those run again that ended without a message.
 
-        A turn whose decision is still missing parks again.
+        So do those parked on decisions in this process's store. A turn whose decision is still
+        missing parks again.
         """
-        pending = await self.pending_turns_for(agent_id)
         if not self._shares_store:
-            for turn in pending:
+            for turn in await self.pending_turns_for(agent_id):
                 if turn.state == "parked":
                     await self._wake(turn.turn_id)
-        return len(pending)
+        return await (await self.hub_like()).resume_turns(agent_id)
 
     # --- the connection -----------------------------------------------------------------------
 

@@ -31,7 +31,10 @@ TURN_PARKED = "turn_parked"
 APPROVAL_WAITING = "approval_waiting"
 CALL_IN_DOUBT = "call_in_doubt"
 TASK_TERMINATED = "task_terminated"
+TURN_SILENT = "turn_silent"
+TURN_STUCK = "turn_stuck"
 ALTERED = "channel_altered"
+INBOX_PRESSURE = "inbox_pressure"
 
 AUDIT_KIND_AGENT_REGISTERED = REGISTERED
 AUDIT_KIND_AGENT_UNREGISTERED = UNREGISTERED

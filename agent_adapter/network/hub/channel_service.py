@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundError, StoreError
@@ -19,7 +19,7 @@ from agent_adapter.network.channels.snapshot import ChannelSnapshot, channel_row
 from agent_adapter.network.channels.transaction import Change
 from agent_adapter.network.events.feed import EventFeed
 from agent_adapter.network.hub import audit, leases
-from agent_adapter.network.hub.outbox import Outbox
+from agent_adapter.network.hub.outbox import Backlog, Outbox
 from agent_adapter.network.turns.turn_types import Receiver, RunTurn
 from agent_adapter.store.base import Operation, Row, Store, Transaction
 from agent_adapter.store.positions import MEMO
@@ -34,24 +34,6 @@ _MOST_CHECKED = 65_536
 _log = logging.getLogger("agent_adapter.network")
 
 
-class _Waiting(Mapping[str, int]):
-    """The number of undelivered messages per participant, counted on access."""
-
-    def __init__(self, outboxes: Mapping[str, Outbox], missed: Mapping[str, int]) -> None:
-        self._outboxes = outboxes
-        self._missed = missed
-
-    def __getitem__(self, agent_id: str) -> int:
-        outbox = self._outboxes.get(agent_id)
-        return self._missed.get(agent_id, 0) if outbox is None else outbox.messages
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**self._outboxes, **self._missed})
-
-    def __len__(self) -> int:
-        return len({**self._outboxes, **self._missed})
-
-
 class ChannelService:
     """Runs a hub's operations on its store, caches channel snapshots, delivers what changed.
 
@@ -63,6 +45,7 @@ class ChannelService:
         whole: the channels that were compared with their chain, and found as they were written.
         feed: the stream of events that these changes make.
         active_channels: how many channels have not ended, as far as this process knows.
+        is_person: whether a person, who may be away and reads the log later, has that id.
         late_refusals: operations that refused after their first insert; each one is a bug.
     """
 
@@ -81,6 +64,7 @@ class ChannelService:
         self._adapters = adapters
         self.late_refusals = 0
         self.active_channels = 0
+        self.is_person: Callable[[str], bool] = lambda agent_id: False
         self._clock = clock
         self._context = context
         self._offer: Callable[[Row], None] | None = None
@@ -93,7 +77,7 @@ class ChannelService:
         self._delivered: dict[str, int] = {}
         self._outboxes: dict[str, Outbox] = {}
         self._missed: dict[str, int] = {}
-        self.waiting: Mapping[str, int] = _Waiting(self._outboxes, self._missed)
+        self.waiting: Mapping[str, int] = Backlog(self._outboxes, self._missed)
         self._tasks: set[asyncio.Task[None]] = set()
         self._watchers: dict[str, list[asyncio.Future[ChannelSnapshot]]] = {}
 
@@ -187,10 +171,18 @@ class ChannelService:
             await self.write(lambda tx: audit.write(tx, audit.ALTERED, facts))
         raise self._altered[channel_id]
 
-    async def change(self, channel_id: str, op: ChannelOperation, *, delivers: bool = True) -> Any:
+    async def change(
+        self,
+        channel_id: str,
+        op: ChannelOperation,
+        *,
+        delivers: bool = True,
+        before: Callable[[], Awaitable[None]] | None = None,
+    ) -> Any:
         """Run `op` on a channel under the lease, after all earlier changes; deliver its result.
 
         A copy of a log `delivers` nothing: its entries were delivered in the first channel.
+        `before` is awaited first, while no other change of the channel runs.
         """
         if channel_id not in self.whole:
             await self.check(channel_id)
@@ -198,6 +190,8 @@ class ChannelService:
         if lock is None:
             lock = self._locks[channel_id] = asyncio.Lock()
         async with lock:
+            if before is not None:
+                await before()
             cached = self.snapshots.get(channel_id)
 
             def run(tx: Transaction) -> Any:
@@ -293,7 +287,7 @@ class ChannelService:
                 note = self.when_undelivered
                 self.spawn(lambda: note(envelope, agent_id, error))
 
-        self._outboxes[agent_id] = Outbox(receiver, self.spawn, failed)
+        self._outboxes[agent_id] = Outbox(agent_id, receiver, self.spawn, self._entries, failed)
         self._missed.pop(agent_id, None)
 
     def detach(self, agent_id: str) -> None:
@@ -348,8 +342,13 @@ class ChannelService:
             outbox = self._outboxes.get(agent_id)
             if outbox is not None:
                 outbox.put(envelope, seq)
-            elif counts:
+            elif counts and agent_id != sender_id and not self.is_person(agent_id):
                 self._missed[agent_id] = self._missed.get(agent_id, 0) + 1
+
+    async def _entries(
+        self, channel_id: str, after: int, limit: int
+    ) -> Sequence[tuple[int, Envelope]]:
+        return await self.read(lambda tx: log.read_from(tx, channel_id, after, limit))
 
     def _set_clock(self, tx: Transaction) -> None:
         if self._clock is not None:

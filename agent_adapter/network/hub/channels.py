@@ -11,21 +11,18 @@ from typing import Any
 from agent_adapter.core.errors import (
     AccessDeniedError,
     NetworkError,
-    NotFoundError,
     ProtocolError,
 )
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.exec.taint import labels_around
 from agent_adapter.flow.envelope import Envelope
-from agent_adapter.network.adapters import AdapterRegistry
-from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels import lifecycle, log
 from agent_adapter.network.channels.lifecycle import Opening
 from agent_adapter.network.channels.metadata import ChannelMetadata, ChannelState
-from agent_adapter.network.channels.snapshot import ChannelSnapshot, load_snapshot
+from agent_adapter.network.channels.snapshot import ChannelSnapshot
 from agent_adapter.network.channels.transaction import Change, HubContext
+from agent_adapter.network.hub import audit
 from agent_adapter.network.hub.admission import Admission, Registration
-from agent_adapter.network.hub.at_once import snapshot_now
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.continuing import Continuing
 from agent_adapter.network.hub.identities import Identities
@@ -33,10 +30,9 @@ from agent_adapter.network.hub.turns import Turns
 from agent_adapter.network.rules import parse_duration
 from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store import taint
-from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.base import Transaction
 from agent_adapter.store.keys import conversation_key
 
-_PAGE = 500
 _log = logging.getLogger("agent_adapter.network")
 
 
@@ -59,6 +55,7 @@ class Channels(Continuing):
         self._turns = turns
         self._ack_timeout = ack_timeout
         self.when_rejected: Callable[[Envelope, NetworkError], Awaitable[None]] | None = None
+        admission.on_pressure = self._note_pressure
 
     # --- changes ------------------------------------------------------------------------------
 
@@ -100,7 +97,7 @@ class Channels(Continuing):
                 f"{creator.name} has {open_now} channels open and may have {most_open}; "
                 "close one first"
             )
-        self._admission.check_open(adapter.manifest, creator, invited, open_now)
+        await self._admission.check_open(adapter.manifest, creator, invited, open_now)
         lives = parse_duration(ttl if ttl is not None else creator.rule.limits.channel_ttl_default)
         opening = Opening(
             channel_id=new_secret_id("chn"),
@@ -163,8 +160,11 @@ class Channels(Continuing):
         sender = self._sender(envelope.sender_id)
         if sender.agent_id != envelope.sender_id:
             raise ProtocolError(f"sender_id is {sender.name}'s id, {sender.agent_id}, not the name")
-        if envelope.event_type not in log.INVITE_ANSWERS:
+        if envelope.event_type in log.INVITE_ANSWERS:
+            await self._admission.check_answer(envelope, sender)
+        else:
             envelope = await self._admitted(envelope, sender, in_turn=turn is not None)
+        before = self._checks(envelope, turn, adopted)
         # What a call sends elsewhere carries what its conversation has read.
         carried = await labels_around(self._service.store) if turn is None else ()
         labels = carried if label is None else (*carried, label)
@@ -180,6 +180,7 @@ class Channels(Continuing):
                 answers=answers,
                 labels=labels,
             ),
+            before=before,
         )
         if turn is not None:
             self._turns.dispatcher.told(turn)
@@ -200,78 +201,21 @@ class Channels(Continuing):
             ),
         )
 
-    # --- reads --------------------------------------------------------------------------------
+    def _note_pressure(self, recipient: Registration, waiting: int) -> None:
+        """Record that an inbox is filling up."""
+        most = recipient.rule.limits.inbox.max_pending
+        _log.warning("%d messages wait for %s, who takes %d", waiting, recipient.name, most)
+        facts = {"agent_id": recipient.agent_id, "pending": waiting, "cap": most}
+        write = partial(audit.write, kind=audit.INBOX_PRESSURE, facts=facts)
+        self._service.spawn(lambda: self._service.write(write))
 
-    async def get_channel(self, channel_id: str) -> ChannelMetadata:
-        """Everything about a channel except its messages; `NotFoundError` for an unknown id."""
-        return (await self._service.snapshot(channel_id)).metadata
-
-    async def list_channels(
-        self,
-        *,
-        agent_id: str | None = None,
-        state: ChannelState | str | None = None,
-        limit: int = 50,
-    ) -> list[ChannelMetadata]:
-        """Channels, newest first: of a participant, in a state."""
-        wanted = ChannelState(state).value if state is not None else None
-        adapters = self._context.adapters
-
-        def op(tx: Transaction) -> list[ChannelMetadata]:
-            rows = _channel_rows(tx, agent_id, wanted, limit)
-            return [found for row in rows if (found := _metadata_of(tx, row, adapters))]
-
-        return await self._service.read(op)
-
-    async def read_wal(
-        self, channel_id: str, since: int = 0, until: int | None = None
-    ) -> list[Envelope]:
-        """The log from entry `since`, counted from 0, up to and without `until`.
-
-        Includes envelopes with a restricted audience: for the hub's own process only.
-        """
-        found: list[Envelope] = []
-        at = since
-        while until is None or at < until:
-            limit = _PAGE if until is None else min(_PAGE, until - at)
-            page = await self._service.read(_page(channel_id, at, limit))
-            found += [envelope for _, envelope in page]
-            at += len(page)
-            if len(page) < limit:
-                break
-        return found
-
-    async def window(
-        self, channel_id: str, participant_id: str, recent_n: int
-    ) -> Sequence[Envelope]:
-        """The newest texts and packets that the participant may see, oldest first."""
-        return await self._service.read(
-            lambda tx: log.window(tx, channel_id, participant_id, recent_n)
-        )
-
-    def adapter_state(self, channel_id: str) -> Any:
-        """The folded state as a copy, read now, which may block; `None` for no such channel."""
-        snapshot = snapshot_now(self._service, channel_id)
-        return None if snapshot is None else _copied_state(snapshot)
-
-    def adapter_for(self, channel_id: str) -> ChannelAdapter:
-        """The adapter of a channel; `NotFoundError` for an unknown one."""
-        snapshot = snapshot_now(self._service, channel_id)
-        if snapshot is None:
-            raise NotFoundError(f"channel not found: there is no channel {channel_id!r}")
-        return snapshot.adapter
-
-    async def folded_state(self, channel_id: str) -> Any:
-        """The folded state of a channel, as a copy; `NotFoundError` for an unknown one."""
-        return _copied_state(await self._service.snapshot(channel_id))
-
-    async def find_envelope_by_causation(
-        self, channel_id: str, *, sender_id: str, causation_id: str
-    ) -> Envelope | None:
-        """The newest envelope of `sender_id` that answers the envelope `causation_id`."""
-        found = await self.read_wal(channel_id)
-        answers = (item for item in reversed(found) if item.causation_id == causation_id)
-        return next((item for item in answers if item.sender_id == sender_id), None)
+    def _checks(
+        self, envelope: Envelope, turn: TurnRef | None, adopted: Collection[str]
+    ) -> Callable[[], Awaitable[None]] | None:
+        """Awaits the async checks of the channel's type, if any type has some."""
+        if not self._context.adapters.has_async_checks:
+            return None
+        return partial(self._turns.await_checks, envelope.channel_id, envelope, turn, adopted)
 
     def _sender(self, sender_id: str) -> Registration:
         try:
@@ -281,6 +225,8 @@ class Channels(Continuing):
 
     async def _opened(self, opening: Opening) -> ChannelMetadata:
         channel_id = opening.channel_id
+        if self._context.adapters.has_async_checks:
+            await lifecycle.await_checks(self._context, opening)
         change: Change = await self._service.change(
             channel_id, lambda tx, cached: lifecycle.open_channel(tx, self._context, opening)
         )
@@ -323,14 +269,11 @@ class Channels(Continuing):
         members = snapshot.metadata.participants
         ids = [item.agent_id for item in members if item.agent_id != sender.agent_id]
         others = self._identities.registered(ids)
-        return self._admission.check_post(
-            envelope, sender, others, service.waiting, in_turn=in_turn
+        audience = envelope.audience
+        unknown = self._identities.unknown(audience) if audience else ()
+        return await self._admission.check_post(
+            envelope, sender, others, service.waiting, unknown=unknown, in_turn=in_turn
         )
-
-
-def _copied_state(snapshot: ChannelSnapshot) -> Any:
-    data = snapshot.adapter.state_to_dict(snapshot.state)
-    return snapshot.adapter.state_from_dict(snapshot.metadata, data)
 
 
 def _open_of(tx: Transaction, creator_id: str) -> int:
@@ -344,29 +287,3 @@ def _refuse_twice(ids: Sequence[str]) -> None:
         raise ProtocolError(
             f"{', '.join(twice)} is listed twice; list each participant once, and not the opener"
         )
-
-
-def _channel_rows(
-    tx: Transaction, agent_id: str | None, state: str | None, limit: int
-) -> list[Row]:
-    where: Row = {} if state is None else {"state": state}
-    if agent_id is None:
-        return tx.select("channels", where, order_by="created_at", descending=True, limit=limit)
-    member = {"agent_id": agent_id}
-    most = limit if state is None else None
-    mine = tx.select("channel_members", member, order_by="joined_at", descending=True, limit=most)
-    rows = [tx.get("channels", item["channel_id"]) for item in mine]
-    return [row for row in rows if row and (state is None or row["state"] == state)][:limit]
-
-
-def _metadata_of(tx: Transaction, row: Row, adapters: AdapterRegistry) -> ChannelMetadata | None:
-    """The metadata of a channel; `None` for one whose row was changed so that it has none."""
-    try:
-        return load_snapshot(tx, row, adapters).metadata
-    except (ValueError, KeyError, TypeError, ProtocolError) as exc:
-        _log.error("channel %s cannot be read: %s", row["channel_id"], exc)
-        return None
-
-
-def _page(channel_id: str, since: int, limit: int) -> Callable[[Transaction], Any]:
-    return lambda tx: log.read_from(tx, channel_id, since, limit)

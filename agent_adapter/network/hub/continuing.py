@@ -8,16 +8,12 @@ from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.network.channels import forking, reopening
 from agent_adapter.network.channels.forking import ReplayReport
 from agent_adapter.network.channels.metadata import ChannelMetadata
-from agent_adapter.network.channels.transaction import Change, HubContext
-from agent_adapter.network.hub.channel_service import ChannelService
+from agent_adapter.network.channels.transaction import Change
+from agent_adapter.network.hub.channel_reads import ChannelReads
 
 
-class Continuing:
+class Continuing(ChannelReads):
     """Lets channels go on: at an earlier message, after a pause, or after their end."""
-
-    def __init__(self, service: ChannelService, context: HubContext) -> None:
-        self._service = service
-        self._context = context
 
     async def reopen(self, channel_id: str, *, sender_id: str | None = None) -> ChannelMetadata:
         """Let a channel go on that has ended while somebody was expected to speak.

@@ -24,7 +24,8 @@ from agent_adapter.network.channels import expectations
 from agent_adapter.network.channels.transaction import HubContext
 from agent_adapter.network.clients.connection import HubConnection
 from agent_adapter.network.hub import leases
-from agent_adapter.network.hub.admission import Admission, Arbiter, Registration
+from agent_adapter.network.hub.admission import Admission, Registration
+from agent_adapter.network.hub.arbiters import HubArbiter
 from agent_adapter.network.hub.audit import AuditLog
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.channels import Channels
@@ -74,7 +75,7 @@ class Hub(HubProbes):
         executor: Executor | None = None,
         approval: ApprovalPort | None = None,
         driver_for: Callable[[Any], Any] | None = None,
-        arbiter: Arbiter | None = None,
+        arbiter: HubArbiter | None = None,
         auth: AuthRegistry | None = None,
         tracer_provider: Any = None,
         retries: Retries | None = None,
@@ -94,7 +95,7 @@ class Hub(HubProbes):
         self._service = service = ChannelService(
             self.store, holder=self._holder, adapters=self.adapters, clock=clock, context=context
         )
-        admission = Admission(arbiter)
+        self._admission = admission = Admission(arbiter)
         self._identities = identities = Identities(service, admission, auth)
         self._hub_context = hub_context = HubContext(
             self.adapters, identities.is_person, identities.is_privileged, retries or Retries()
@@ -122,7 +123,9 @@ class Hub(HubProbes):
             context=context,
         )
         self._observe(Observers(service, context))
-        self._bind(identities, channels, turns, tasks, scheduler)
+        self._bind(identities, channels)
+        self._bind_work(turns, tasks, scheduler)
+        self._bind_endpoints()
 
     def _observe(self, observers: Observers) -> None:
         """Let observers hear of what no row tells of, and have the audit log."""
@@ -134,14 +137,7 @@ class Hub(HubProbes):
         if type(self) is not Hub:  # a subclass may observe itself
             observers.register_listener(self)
 
-    def _bind(  # one line for each operation
-        self,
-        identities: Identities,
-        channels: Channels,
-        turns: Turns,
-        tasks: Tasks,
-        scheduler: Scheduler,
-    ) -> None:
+    def _bind(self, identities: Identities, channels: Channels) -> None:
         """Make the collaborators' methods the hub's own, without a call in between."""
         self.register_identity = identities.register_identity
         self.unregister = identities.unregister
@@ -176,9 +172,6 @@ class Hub(HubProbes):
         self.writes_after = channels.writes_after
         self.replay = channels.replay
 
-        self._bind_work(turns, tasks, scheduler)
-        self._bind_endpoints()
-
     def _bind_endpoints(self) -> None:
         self._endpoints = endpoints = Endpoints(self, self._service)
         self._identities.when_registered = endpoints.attach_remote
@@ -190,6 +183,7 @@ class Hub(HubProbes):
         self.remote_proxy_for = endpoints.remote_proxy_for
 
     def _bind_work(self, turns: Turns, tasks: Tasks, scheduler: Scheduler) -> None:
+        """The rest of the collaborators' methods."""
         self.attach = turns.attach
         self.detach = turns.detach
         self.pending_turns_for = turns.pending_turns_for
@@ -200,6 +194,7 @@ class Hub(HubProbes):
         self.stage = turns.stage
         self.end_silent_turn = turns.end_silent_turn
         self.park_turn = turns.park_turn
+        self.resume_turns = turns.resume_turns
         self.wake_turn = turns.wake_turn
         self.fail_turn = turns.fail_turn
         self.release_turn = turns.release_turn
@@ -245,7 +240,7 @@ class Hub(HubProbes):
         executor: Executor | None = None,
         approval: ApprovalPort | None = None,
         driver_for: Callable[[Any], Any] | None = None,
-        arbiter: Arbiter | None = None,
+        arbiter: HubArbiter | None = None,
         auth: AuthRegistry | None = None,
         retries: Retries | None = None,
         register_default_adapters: bool = True,
@@ -390,6 +385,18 @@ class Hub(HubProbes):
             return service.read(lambda tx: stored_numbers(tx, attached))
 
         return Health(known, read)
+
+    @property
+    def arbiter(self) -> HubArbiter:
+        """Decides what is admitted."""
+        return self._admission.arbiter
+
+    def register_arbiter(self, arbiter: HubArbiter) -> None:
+        """Let `arbiter` decide what is admitted, in place of the one before it.
+
+        `TypeError` if it lacks a method.
+        """
+        self._admission.replace_arbiter(arbiter)
 
     def register_adapter(self, adapter: ChannelAdapter) -> None:
         """Add a channel type, or replace one for channels that are opened later."""

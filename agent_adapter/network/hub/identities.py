@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -21,8 +22,11 @@ from agent_adapter.network.identity import (
     check_enforced,
 )
 from agent_adapter.network.rules import Rule
+from agent_adapter.network.turns import turn_queue
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.witness import RULE
+
+_log = logging.getLogger("agent_adapter.network")
 
 
 class Identities:
@@ -35,6 +39,7 @@ class Identities:
         self, service: ChannelService, admission: Admission, auth: AuthRegistry | None = None
     ) -> None:
         self._service = service
+        service.is_person = self.is_person
         self._admission = admission
         self.auth = auth if auth is not None else AuthRegistry.default()
         self._by_id: dict[str, Registration] = {}
@@ -57,6 +62,10 @@ class Identities:
     def registered(self, agent_ids: Iterable[str]) -> list[Registration]:
         """The identities of those ids that are still registered."""
         return [found for item in agent_ids if (found := self._by_id.get(item)) is not None]
+
+    def unknown(self, agent_ids: Iterable[str]) -> list[str]:
+        """Those of the ids that no participant has."""
+        return [item for item in agent_ids if item not in self._by_id]
 
     def is_person(self, agent_id: str) -> bool:
         """Whether a person takes its turns."""
@@ -108,7 +117,7 @@ class Identities:
                 f"{passport.name} is registered and connected already; disconnect it, or "
                 "take another name"
             )
-        self._admission.check_register(Registration(passport, resume, rule or Rule()))
+        await self._admission.check_register(Registration(passport, resume, rule or Rule()))
         identity = await self._service.write(
             lambda tx: _register(tx, passport, resume, rule, claimed=claimed)
         )
@@ -134,7 +143,15 @@ class Identities:
     async def unregister(self, agent_id: str) -> None:
         """Remove a participant; its name is free again, its messages stay in the logs."""
         identity = self.get(agent_id)
-        await self._service.write(lambda tx: _forget(tx, identity))
+        left = await self._service.write(lambda tx: _forget(tx, identity))
+        for turn in left:
+            _log.warning(
+                "%s was unregistered, and channel %s still waits for its turn %s: close the "
+                "channel, unless it goes on without it",
+                identity.name,
+                turn["channel_id"],
+                turn["turn_id"],
+            )
         self._by_id.pop(identity.agent_id, None)
         self._ids.pop(identity.name, None)
         self._skills.pop(identity.agent_id, None)
@@ -329,7 +346,8 @@ def _save_skill(tx: Transaction, identity: Registration, text: str | None) -> No
     audit.write(tx, audit.SKILL_SET, facts)
 
 
-def _forget(tx: Transaction, identity: Registration) -> None:
+def _forget(tx: Transaction, identity: Registration) -> list[Row]:
+    """Remove an identity; returns the turns that nobody can take any more."""
     tx.delete("identities", {"name": identity.name})
     observations.forget(tx, identity.agent_id)
     if identity.rule != Rule():
@@ -338,6 +356,12 @@ def _forget(tx: Transaction, identity: Registration) -> None:
         tx.insert("meta", kept)
     facts = {"agent_id": identity.agent_id, "name": identity.name}
     audit.write(tx, audit.UNREGISTERED, facts)
+    left = tx.select("turns", {"agent_id": identity.agent_id, "state in": list(turn_queue.OPEN)})
+    for turn in left:
+        ids = {"agent_id": identity.agent_id, "channel_id": turn["channel_id"]}
+        why = {"turn_id": turn["turn_id"], "reason": "unregistered"}
+        audit.write(tx, audit.TURN_STUCK, ids | why)
+    return left
 
 
 def _observed(row: Row) -> dict[str, ObservedStat]:

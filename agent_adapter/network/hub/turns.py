@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from agent_adapter.core.errors import ProtocolError, StoreError
+from agent_adapter.flow.envelope import Envelope
+from agent_adapter.network.adapters.checks import await_check, is_async
 from agent_adapter.network.channels import log, parking
 from agent_adapter.network.channels.integrity import ChannelAltered
 from agent_adapter.network.channels.metadata import ChannelState
@@ -66,7 +69,7 @@ class Turns:
             raise ProtocolError(f"{name} is connected already; disconnect it first")
         self._service.attach(agent_id, receiver)
         if receiver.run_turn is not None:
-            self._service.spawn(self.run_due)
+            self._service.spawn(partial(self.resume_turns, agent_id))
 
     async def detach(self, agent_id: str) -> None:
         """Stop delivering; returns when the participant's running turns are released."""
@@ -87,6 +90,19 @@ class Turns:
         row = await self._service.read(lambda tx: tx.get("turns", turn_id))
         if row is not None and row["state"] == "due":
             await self.dispatcher.run_by_hand(row, run_turn)
+
+    async def resume_turns(self, agent_id: str) -> int:
+        """Start the turns of a participant that can run; returns how many wait for it.
+
+        Those in which it said nothing, though its channel expects it, are started again.
+        """
+        waiting = len(await self.pending_turns_for(agent_id))
+        for row in await self._service.read(lambda tx: turn_queue.silent_turns(tx, agent_id)):
+            change = _resuming(self._context, row["turn_id"])
+            with contextlib.suppress(ChannelAltered):
+                waiting += bool((await self._service.change(row["channel_id"], change)).due)
+        await self.run_due()
+        return waiting
 
     async def wake_turn(self, turn_id: str) -> None:
         """Make a parked turn due: what it waits for was decided outside the hub's store."""
@@ -153,13 +169,53 @@ class Turns:
 
     async def end_silent_turn(self, ref: TurnRef, adopted: Collection[str] = ()) -> None:
         """End a turn without a packet; its staged changes are written."""
-        await self._service.change(
+        change: Change = await self._service.change(
             ref.channel_id,
             lambda tx, cached: log.end_silent_turn(
                 tx, self._context, ref, cached=cached, adopted=adopted
             ),
+            before=None
+            if not self._context.adapters.has_async_checks
+            else partial(self.await_checks, ref.channel_id, None, ref, adopted),
         )
         self.dispatcher.told(ref)
+        now = change.snapshot
+        expected = now.adapter.expected_next(now.metadata, now.state)
+        if expected is not None and not now.metadata.is_terminal():
+            _log.warning(
+                "turn %s of %s in channel %s ended without a message, which the channel still "
+                "expects; resume_pending_turns() of the participant starts it again",
+                ref.turn_id,
+                self._identities.name_for(expected.agent_id),
+                ref.channel_id,
+            )
+
+    async def await_checks(
+        self,
+        channel_id: str,
+        envelope: Envelope | None,
+        turn: TurnRef | None,
+        adopted: Collection[str],
+    ) -> None:
+        """Await the channel type's async check of what a round staged, and of its envelope."""
+        snapshot = await self._service.snapshot(channel_id)
+        adapter, metadata, state = snapshot.adapter, snapshot.metadata, snapshot.state
+        if not is_async(adapter.validate_send) or metadata.is_terminal():
+            return
+        if turn is not None:
+            sender_id, changes = await self._service.read(
+                lambda tx: (
+                    turn_queue.held(tx, turn)["agent_id"],
+                    log.round_changes(tx, turn, adopted),
+                )
+            )
+            for change in changes:
+                if "close" not in change:
+                    staged = log.staged_envelope(adapter, channel_id, sender_id, change)
+                    await await_check(adapter.validate_send, metadata, staged, state)
+                    state = adapter.fold(staged, state)
+        if envelope is not None and envelope.event_type not in log.INVITE_ANSWERS:
+            await await_check(adapter.validate_send, metadata, envelope, state)
 
     async def park_turn(self, ref: TurnRef, waits_for: Sequence[str]) -> None:
         """Park a turn until one of these approvals or calls is decided; its deadlines pause."""
@@ -205,6 +261,12 @@ class Turns:
         row = await self._service.write(lambda tx: turn_queue.release(tx, ref))
         self.dispatcher.told(ref)
         self.dispatcher.offer(row)
+
+
+def _resuming(
+    context: HubContext, turn_id: str
+) -> Callable[[Transaction, ChannelSnapshot | None], Change]:
+    return lambda tx, cached: log.resume_silent(tx, context, turn_id, cached)
 
 
 def _started(

@@ -186,9 +186,12 @@ class HubLike(Protocol):
 
     @operation(member("channel_id"), own("participant_id"), repeatable=True)
     async def window(
-        self, channel_id: Id, participant_id: Id, recent_n: Window
+        self, channel_id: Id, participant_id: Id, recent_n: Window, pinned: bool = False
     ) -> Sequence[Envelope]:
-        """The newest texts and packets that the participant may see, oldest first."""
+        """The newest texts and packets that the participant may see, oldest first.
+
+        If `pinned`, the first one comes before them where it is older.
+        """
         ...
 
     async def folded_state(self, channel_id: str) -> Any:
@@ -200,6 +203,11 @@ class HubLike(Protocol):
     @operation(own("agent_id"), repeatable=True)
     async def pending_turns_for(self, agent_id: Id) -> list[PendingTurn]:
         """Turns of a participant that have not ended, oldest first."""
+        ...
+
+    @operation(own("agent_id"))
+    async def resume_turns(self, agent_id: Id) -> int:
+        """Start the turns of a participant that can run; returns how many wait for it."""
         ...
 
     @operation(OWN_TURN)

@@ -1,7 +1,8 @@
 """Operations on turns: due, started, parked, failed and over.
 
-due ──start──▶ running ──accept, silent──▶ done
- ▲               │ │ └──park──▶ parked ──decision──▶ due
+due ──start──▶ running ──accept──▶ done
+ ▲               │ │ ├──park──▶ parked ──decision──▶ due
+ │               │ │ └──nothing to say, still expected──▶ silent ──resume──▶ due
  └──fail, lost───┘ └──third failure──▶ failed
 """
 
@@ -13,13 +14,16 @@ from typing import Any
 
 from agent_adapter.core.errors import StaleTurn
 from agent_adapter.exec.ids import new_secret_id
+from agent_adapter.network.adapters.base import ExpectedTurn
 from agent_adapter.network.channels import expectations
 from agent_adapter.network.turns.turn_types import StagedChange, TurnRef
 from agent_adapter.store import timekeeping, waits, withdrawing
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.positions import next_position
 
-_OPEN = ("due", "running", "parked")
+OPEN = ("due", "running", "parked", "silent")
+"""The states of a turn that can still be taken."""
+
 _AT_ONCE = 200
 
 
@@ -93,7 +97,7 @@ def check_waits(tx: Transaction, turn_id: str, channel_id: str, agent_id: str) -
     row = tx.get("turns", turn_id)
     if row is None or (row["channel_id"], row["agent_id"]) != (channel_id, agent_id):
         raise StaleTurn(f"turn {turn_id} does not belong to {agent_id} in channel {channel_id}")
-    if row["state"] not in _OPEN:
+    if row["state"] not in OPEN:
         raise StaleTurn(f"turn {turn_id} has passed ({row['state']}); read the channel again")
 
 
@@ -107,6 +111,25 @@ def done(tx: Transaction, row: Row, reason: str | None = None) -> None:
     if row["state"] == "parked":
         withdrawing.withdraw_waits(tx, row["turn_id"], "its turn was taken without it")
         waits.forget(tx, row["turn_id"])
+
+
+def fall_silent(tx: Transaction, row: Row) -> None:
+    """End a round without a message of a participant who is still expected to send one."""
+    done(tx, row, "silent")
+    tx.update("turns", {"turn_id": row["turn_id"]}, {"state": "silent"})
+
+
+def restart(tx: Transaction, row: Row) -> Row:
+    """Make a silent turn due again; calls of its earlier rounds keep their recorded outcomes."""
+    due: Row = {"state": "due", "due_at": tx.now, "ended_at": None, "reason": None}
+    due |= {"due_event": next_position(tx), "ended_event": None}
+    tx.update("turns", {"turn_id": row["turn_id"], "state": "silent"}, due)
+    return row | due
+
+
+def silent_turns(tx: Transaction, agent_id: str) -> list[Row]:
+    """The turns in which the participant said nothing though it is expected to."""
+    return tx.select("turns", {"agent_id": agent_id, "state": "silent"}, limit=_AT_ONCE)
 
 
 def park(tx: Transaction, ref: TurnRef, waits_for: Sequence[str]) -> Row:
@@ -171,21 +194,21 @@ def lose_running(tx: Transaction) -> int:
 def drop_open(tx: Transaction, channel_id: str, reason: str) -> None:
     """Drop the open turns of a channel that ends; a reopened one adopts their staged changes."""
     ended: Row = {"state": "dropped", "ended_at": tx.now, "reason": reason, "due_at": None}
-    for state in _OPEN:
+    for state in OPEN:
         for row in tx.select("turns", {"channel_id": channel_id, "state": state}):
             ended["ended_event"] = next_position(tx)
             tx.update("turns", {"turn_id": row["turn_id"]}, ended)
             waits.forget(tx, row["turn_id"])
 
 
-def point_at(tx: Transaction, turn_id: str, agent_id: str, trigger: str | None) -> bool:
+def point_at(tx: Transaction, row: Row, turn: ExpectedTurn) -> bool:
     """Make a turn that has not started answer a later message; `False` if it has started.
 
     In a channel without an order several messages may arrive before a turn starts. It answers the
     newest and sees the others.
     """
-    where = {"turn_id": turn_id, "agent_id": agent_id, "state": "due", "attempt": 0}
-    return bool(tx.update("turns", where, {"trigger": trigger}))
+    where = {"turn_id": row["turn_id"], "agent_id": turn.agent_id, "state": "due", "attempt": 0}
+    return bool(tx.update("turns", where, {"trigger": turn.triggering_envelope_id}))
 
 
 def has_expired_waits(tx: Transaction) -> bool:
