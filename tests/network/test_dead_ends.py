@@ -100,10 +100,8 @@ async def _answered(at: Scene, channel: Any, text: str = "done") -> None:
     await at.settle()
     assert ("worker", text) in await at.said(channel)
     metadata = await at.hub.get_channel(channel.channel_id)
-    adapter, state = (
-        await at.hub.adapter_for(channel.channel_id),
-        await at.hub.folded_state(channel.channel_id),
-    )
+    adapter = at.hub.adapter_for(channel.channel_id)
+    state = await at.hub.folded_state(channel.channel_id)
     expected = adapter.expected_next(metadata, state)
     if metadata.is_terminal():
         assert metadata.close_reason

@@ -34,17 +34,21 @@ if TYPE_CHECKING:
     from agent_adapter.network.events.listeners import (
         HubListener as HubListener,
     )
-    from agent_adapter.network.hub.admission import (
+    from agent_adapter.network.hub.admission import RuleBasedArbiter as RuleBasedArbiter
+    from agent_adapter.network.hub.arbiters import (
         Allow as Allow,
     )
-    from agent_adapter.network.hub.admission import (
+    from agent_adapter.network.hub.arbiters import (
+        BaseHubArbiter as BaseHubArbiter,
+    )
+    from agent_adapter.network.hub.arbiters import (
         Decision as Decision,
     )
-    from agent_adapter.network.hub.admission import (
+    from agent_adapter.network.hub.arbiters import (
         Deny as Deny,
     )
-    from agent_adapter.network.hub.admission import (
-        RuleBasedArbiter as RuleBasedArbiter,
+    from agent_adapter.network.hub.arbiters import (
+        HubArbiter as HubArbiter,
     )
     from agent_adapter.network.hub.audit import (
         AUDIT_KIND_AGENT_REGISTERED as AUDIT_KIND_AGENT_REGISTERED,
