@@ -17,7 +17,7 @@ from agent_adapter.network.channels.views import (
     ViewPolicy,
     view_of,
 )
-from agent_adapter.network.turns.seeing import Sight
+from agent_adapter.network.turns.sight import Sight
 from agent_adapter.network.turns.turn import Staged, Turn, TurnPort, ViewMessage
 
 Window = Callable[..., Awaitable[Sequence[Any]]]
