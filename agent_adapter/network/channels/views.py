@@ -49,7 +49,7 @@ class ViewMessage:
     envelope_id: str = ""
 
 
-class Seen(list[ViewMessage]):
+class SeenMessages(list[ViewMessage]):
     """The messages of a view; awaiting them, as programs for AG2 do, gives the same list."""
 
     def __await__(self) -> Generator[Any, None, Self]:
@@ -122,7 +122,7 @@ class _Projection:
         name_for: NameResolver = str,
         earlier: int = 0,
         channel: ChannelMetadata | None = None,
-    ) -> Seen:
+    ) -> SeenMessages:
         """The messages of `envelopes` as `participant_id` sees them; see `ViewPolicy`."""
         visible = [item for item in envelopes if visible_to(item, participant_id)]
         rendered = [render_envelope(item) for item in visible]
@@ -134,9 +134,9 @@ class _Projection:
         ]
         left_out = shown[: -self._window]
         if not self._summarises or not (left_out or earlier):
-            return Seen(shown[-self._window :])
+            return SeenMessages(shown[-self._window :])
         speakers = {item.sender_name if self._labelled else item.sender_id for item in left_out}
-        return Seen([_summary(earlier + len(left_out), speakers), *shown[-self._window :]])
+        return SeenMessages([_summary(earlier + len(left_out), speakers), *shown[-self._window :]])
 
     def _message(
         self, envelope: Envelope, text: str, participant_id: str, name_for: NameResolver
