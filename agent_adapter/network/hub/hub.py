@@ -110,7 +110,7 @@ class Hub(HubProbes):
         self._own_expectations = own = OwnExpectations(
             self, service, hub_context, channels, self.adapters
         )
-        self._scheduler = scheduler = Scheduler(
+        self._scheduler = Scheduler(
             service,
             hub_context,
             turns,
@@ -123,9 +123,7 @@ class Hub(HubProbes):
             context=context,
         )
         self._observe(Observers(service, context))
-        self._bind(identities, channels)
-        self._bind_work(turns, tasks, scheduler)
-        self._bind_endpoints()
+        self._bind(tasks)
 
     def _observe(self, observers: Observers) -> None:
         """Let observers hear of what no row tells of, and have the audit log."""
@@ -137,8 +135,11 @@ class Hub(HubProbes):
         if type(self) is not Hub:  # a subclass may observe itself
             observers.register_listener(self)
 
-    def _bind(self, identities: Identities, channels: Channels) -> None:
+    def _bind(self, tasks: Tasks) -> None:
         """Make the collaborators' methods the hub's own, without a call in between."""
+        self._bind_work(self._turns, tasks, self._scheduler)
+        self._bind_endpoints()
+        identities, channels = self._identities, self._channels
         self.register_identity = identities.register_identity
         self.unregister = identities.unregister
         self.is_connected = identities.is_connected
@@ -183,7 +184,6 @@ class Hub(HubProbes):
         self.remote_proxy_for = endpoints.remote_proxy_for
 
     def _bind_work(self, turns: Turns, tasks: Tasks, scheduler: Scheduler) -> None:
-        """The rest of the collaborators' methods."""
         self.attach = turns.attach
         self.detach = turns.detach
         self.pending_turns_for = turns.pending_turns_for
@@ -392,10 +392,7 @@ class Hub(HubProbes):
         return self._admission.arbiter
 
     def register_arbiter(self, arbiter: HubArbiter) -> None:
-        """Let `arbiter` decide what is admitted, in place of the one before it.
-
-        `TypeError` if it lacks a method.
-        """
+        """Let `arbiter` alone decide what is admitted; `TypeError` if it lacks a method."""
         self._admission.replace_arbiter(arbiter)
 
     def register_adapter(self, adapter: ChannelAdapter) -> None:

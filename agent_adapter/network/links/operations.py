@@ -188,7 +188,7 @@ class HubLike(Protocol):
     async def window(
         self, channel_id: Id, participant_id: Id, recent_n: Window, pinned: bool = False
     ) -> Sequence[Envelope]:
-        """The newest texts and packets that it may see, oldest first; if `pinned`, the first too."""
+        """The newest texts and packets it may see, oldest first; if `pinned`, the first one too."""
         ...
 
     async def folded_state(self, channel_id: str) -> Any:
