@@ -11,6 +11,7 @@ from typing import Any
 from agent_adapter.core.errors import (
     AccessDeniedError,
     NetworkError,
+    NotFoundError,
     ProtocolError,
 )
 from agent_adapter.exec.ids import new_secret_id
