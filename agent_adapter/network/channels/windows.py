@@ -32,16 +32,16 @@ def window(
     """
     row = channel_row(tx, channel_id)
     last = row["seq"] if before is None else min(row["seq"], before - 1)
-    found: list[Envelope] = []
+    found: list[Row] = []
     looked_at, size = 0, max(8, recent_n + 4)
     while last > 0 and len(found) < recent_n and looked_at < _MOST_LOOKED_AT:
         places = list(range(max(1, last - size + 1), last + 1))
         rows = tx.select("envelopes", {"channel_id": channel_id, "seq in": places}, order_by="seq")
         for entry in reversed(rows):
             if len(found) < recent_n and _may_see(entry, participant_id):
-                found.append(stored(entry["body"]))
+                found.append(entry)
         last, looked_at = places[0] - 1, looked_at + len(places)
-    newest = found[::-1]
+    newest = [stored(entry["body"]) for entry in reversed(found)]
     if not pinned or len(newest) < recent_n or row["spoken"] <= recent_n:
         return newest
     first = _opening(tx, channel_id, participant_id)
