@@ -185,6 +185,7 @@ def normal(text: str, world: World) -> str:
     text = re.sub(r"\d{4}-\d\d-\d\d[T ][\d:.]+(\+00:00|Z)?", "<time>", text)
     text = re.sub(r"\b1[78]\d{8}(\.\d+)?", "<time>", text)
     text = re.sub(r"\b[\d.]+ (ms|s|min|h)\b", "<seconds>", text)
+    text = re.sub(r'data-left="[\d.]+"', "<seconds>", text)
     text = re.sub(r'"(seconds|p50|p95)":\s*[\d.e-]+', r'"\1": <seconds>', text)
     text = re.sub(r"\b[0-9a-f]{16,64}\b", "<hex>", text)
     return re.sub(r'(name="(csrf|key)" value=")[^"]*', r"\1", text)
