@@ -150,6 +150,8 @@ async def test_d3_another_button_comes_under_the_pointer(site: Site, page: Page)
     """D3: whatever moves the page, a click on a button that slid under the pointer says why not."""
     asked = await _three(site, page)
     await _settled(page, asked[2])
+    # Room below, so that the page does not scroll when it becomes shorter.
+    await page.evaluate("document.body.style.paddingBottom = '3000px'")
     place = page.locator(f"#{asked[1].id}").get_by_role("button", name="Approve")
     await place.hover()
     await page.evaluate(f"document.getElementById('{asked[1].id}').remove()")
@@ -158,6 +160,7 @@ async def test_d3_another_button_comes_under_the_pointer(site: Site, page: Page)
         await page.mouse.up()
     await expect(page.locator("#live")).to_contain_text("moved under the pointer")
     assert (await _states(site, asked))[2] == "pending"
+    await page.mouse.move(5, 5)
     await page.locator(f"#{asked[2].id}").get_by_role("button", name="Approve").click()
     assert (await site.decided(asked[2].id)).state == "approved"
 

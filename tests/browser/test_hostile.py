@@ -43,7 +43,7 @@ async def test_markup_is_text(site: Site, page: Page, text: str) -> None:
         assert await page.evaluate("window.ran") is None
         assert await page.locator("#bait, main svg, main img").count() == 0
     await page.goto(f"/approvals/{record.id}")
-    await expect(page.get_by_label("Arguments")).to_contain_text(shown)
+    await expect(page.get_by_label("Arguments", exact=True)).to_contain_text(shown)
     await expect(page.get_by_label("order_id")).to_have_value(text)
 
 
@@ -80,7 +80,7 @@ async def test_a_value_of_100_kb_is_shown_to_its_end(site: Site, page: Page) -> 
     await expect(card).to_contain_text("more characters")
     assert await card.get_by_role("button", name="Approve").count() == 0
     await card.get_by_role("link", name="Open the request").click()
-    await expect(page.get_by_label("Arguments")).to_contain_text("THE-END")
+    await expect(page.get_by_label("Arguments", exact=True)).to_contain_text("THE-END")
     overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert await page.evaluate(overflow) <= 0
     await page.get_by_role("button", name="Deny").click()
