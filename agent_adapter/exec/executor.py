@@ -183,7 +183,7 @@ class Executor:
         call, found = await resumed(self.runtime, self.registry, record_id, tenant)
         if found is not None:
             return await pipeline.replayed(call, found)
-        return await self._ended(call, watched=False)
+        return await self._ended(call, watched=True)
 
     @asynccontextmanager
     async def run_scope(

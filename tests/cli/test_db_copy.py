@@ -53,7 +53,7 @@ def test_a_store_with_another_key_is_refused(run: Run, held: str) -> None:
 @pytest.mark.parametrize(
     ("source", "to", "said"),
     [
-        ("memory://", "x.db", "memory:// keeps nothing"),
+        ("memory://", "x.db", "memory:// ends with its process"),
         (".agent_adapter/state.db", "memory://", "memory:// keeps nothing"),
         (".agent_adapter/state.db", "redis://h/0", "no store has the scheme 'redis'"),
     ],

@@ -36,7 +36,12 @@ async def test_a_run_of_any_name_has_a_page(shop: ShopConsole) -> None:
     for run in ODD:
         await _run(shop, run)
     browser = await shop.browser()
-    links = set(map(html.unescape, re.findall(r'href="(/runs/[^"]+)"', browser.get("/runs").text)))
+    links, page = set[str](), "/runs"
+    while page:
+        text = browser.get(page).text
+        links |= set(map(html.unescape, re.findall(r'href="(/runs/[^"]+)"', text)))
+        following = re.search(r'rel="next" href="([^"]+)"', text)
+        page = f"/runs{html.unescape(following[1]).removeprefix('/runs')}" if following else ""
     assert links == {f"/runs/{in_path(run)}" for run in ODD}
     for run in ODD:
         link = f"/runs/{in_path(run)}"

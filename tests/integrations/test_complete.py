@@ -136,8 +136,8 @@ def test_integration_names_itself(name: str) -> None:
     "path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
 )
 def test_module_is_small(path: Path) -> None:
-    """No module of an integration passes 300 lines."""
-    assert len(path.read_text().splitlines()) <= 300
+    """No module of an integration passes 320 lines."""
+    assert len(path.read_text().splitlines()) <= 320
 
 
 def _versions() -> ModuleType:

@@ -344,7 +344,12 @@ async def test_rule_23_a_connected_name_is_refused() -> None:
 async def test_rule_24_a_sweeper_that_is_0_is_off_and_others_run() -> None:
     """Only what was asked for is a task."""
     async with await Hub.open(MemoryStore(), ttl_sweep_interval=0) as hub:
-        assert set(hub._scheduler._sweepers) == {"expectations", "poll", "retention"}
+        assert set(hub._scheduler._sweepers) == {
+            "expectations",
+            "observations",
+            "poll",
+            "retention",
+        }
 
 
 async def test_rule_24_a_hub_takes_a_path_and_keeps_what_it_held(tmp_path: Path) -> None:

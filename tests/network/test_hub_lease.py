@@ -140,5 +140,5 @@ async def test_hydrating_reads_what_is_open_and_not_what_was_said(tmp_path: Path
     hub = await Hub.open(store)
     opened = list(touched)
     await hub.close()
-    assert "envelopes" not in opened
-    assert len(opened) < 12
+    assert opened.count("envelopes") <= 1  # the newest position, and no message
+    assert len(opened) < 20

@@ -54,14 +54,14 @@ async def test_a_question_to_another_participant_carries_the_labels(house: House
     async with house.hub.executor.run_scope("r"):
         await house.hub.executor.run_spec(page(), {})
     await use(house, "delegate", target="bob", prompt="soup?")
-    [channel] = await house.hc.list_channels(agent_id=house.ann.agent_id)
+    [channel] = await house.hc.list_channels(agent_id=house.ann.agent_id, include_terminal=True)
     assert await labels(house, conversation_key("", channel.channel_id)) == ("page",)
 
 
 async def test_an_unlabelled_question_labels_nothing(house: House) -> None:
     """Neither the channel nor the caller."""
     await use(house, "delegate", target="bob", prompt="soup?")
-    [channel] = await house.hc.list_channels(agent_id=house.ann.agent_id)
+    [channel] = await house.hc.list_channels(agent_id=house.ann.agent_id, include_terminal=True)
     assert await labels(house, conversation_key("", channel.channel_id)) == ()
     assert await labels(house, "run:r") == ()
 

@@ -464,8 +464,9 @@ async def test_point_09_each_speaker_sees_a_named_windowed_transcript() -> None:
             await at.settle()
         assert seen[0] == []
         assert seen[1] == ["[user]: u0", "a1"]
-        assert "Earlier in this channel" in seen[4][0]
-        assert seen[4][1:] == ["[user]: u2", "a3", "[user]: u3", "a4"]
+        assert seen[4][0] == "[user]: u0"  # the opening message, which says what it is about
+        assert "Earlier in this channel" in seen[4][1]
+        assert seen[4][2:] == ["[user]: u2", "a3", "[user]: u3", "a4"]
 
 
 # --- 10 ------------------------------------------------------------------------------------------
