@@ -77,6 +77,7 @@ async def test_a_person_s_turn_in_a_channel(site: Site, page: Page) -> None:
         async with page.context.expect_page(timeout=SECONDS * 1000) as opened:
             await waits.click(modifiers=["Control"])
         record = await opened.value
+        await record.wait_for_load_state()  # while it loads, a click decides nothing
         await record.get_by_role("button", name="Approve refund").click()
         await expect(page.locator("#log")).to_contain_text("3.00 EUR paid back for WF")
         await expect(page.locator("#state")).to_have_text("closed")
