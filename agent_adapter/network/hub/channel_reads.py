@@ -21,7 +21,8 @@ from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.store.base import Row, Transaction
 
 _PAGE = 500
-_KEPT_OPENINGS = 4096
+_KEPT_OPENINGS = 128
+"""The openings that are kept: each may have 512 KB, and one that is not kept is read again."""
 _log = logging.getLogger("agent_adapter.network")
 
 
