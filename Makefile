@@ -10,7 +10,7 @@ UV = $$(sh tools/find-uv.sh)
 STAMP := .venv/.synced
 JOBS ?= 2
 MINUTES ?= 10
-PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+PYTEST = JOBS=$(JOBS) sh tools/pytest.sh
 GROUPS = setup lint types unit slow browser
 
 # The lock decides what is installed, whatever the machine's pip is told.
@@ -37,18 +37,18 @@ test-all: ## Run everything that must pass, each suite at its full size
 
 unit: $(STAMP) ## Run the tests that are neither slow nor in a browser
 	@sh tools/postgres.sh
-	$(PYTEST) -m "not slow and not browser"
+	@$(PYTEST) -m "not slow and not browser"
 
 slow: $(STAMP) ## Run the slow tests: kills, races, simulations, workloads
 	@sh tools/postgres.sh
-	$(PYTEST) -m "slow and not browser"
+	@$(PYTEST) -m "slow and not browser"
 
 browser: $(STAMP) ## Run the tests that drive the console in a browser
 	@sh tools/browser.sh
-	$(PYTEST) -m browser
+	@$(PYTEST) -m browser
 
 verified: $(STAMP) ## Run the unit tests and verify every store that they leave
-	$(PYTEST) -p tests.verified_stores -m "not slow and not browser"
+	@$(PYTEST) -p tests.verified_stores -m "not slow and not browser"
 
 lint: $(STAMP) ## Check style, format, layers and change notes
 	$(BIN)/ruff check .
