@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -318,6 +319,12 @@ def _print_entries(entries: list[LogLine], as_json: bool) -> None:
         print_text(plain(f"{said} {envelope.envelope_id}: {text_line(envelope)}"))
 
 
+def _expiry(report: ChannelReport) -> str:
+    if report.ttl_left is None:
+        return when(report.expires_at)
+    return f"{timedelta(seconds=round(report.ttl_left))} after it goes on"
+
+
 def _print_report(report: ChannelReport) -> None:
     line = report.line
     state = f"{line.state}, paused" if line.paused else line.state
@@ -327,7 +334,7 @@ def _print_report(report: ChannelReport) -> None:
         "opened by": report.creator,
         "participants": ", ".join(line.participants),
         "created": when(line.created_at),
-        "expires": when(report.expires_at),
+        "expires": _expiry(report),
         "entries": report.entries,
         "turns": line.turns,
         "next": line.expected,

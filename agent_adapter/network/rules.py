@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from agent_adapter.core.records import Record
 
+_TTL_DEFAULT = "2h"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -79,7 +80,7 @@ class LimitsBlock(Record):
 
     max_concurrent_channels: int = 0
     max_concurrent_tasks: int = 0
-    channel_ttl_default: str | int = "2h"
+    channel_ttl_default: str | int = _TTL_DEFAULT
     task_ttl_default: str | int = "15m"
     rate: RateBlock = field(default_factory=RateBlock)
     delegation_depth: int = 5
@@ -103,6 +104,15 @@ class Rule(Record):
     access: AccessBlock = field(default_factory=AccessBlock)
     limits: LimitsBlock = field(default_factory=LimitsBlock)
     privileged: bool = False
+
+
+def life_span(limits: LimitsBlock, channel_type: str) -> str | int:
+    """How long channels of that type live that a participant opens; 0 is for ever.
+
+    A workflow lives for ever unless the rule says something else than the default.
+    """
+    of_rule = limits.channel_ttl_default
+    return 0 if channel_type == "workflow" and of_rule == _TTL_DEFAULT else of_rule
 
 
 def parse_duration(text: str | int) -> int:

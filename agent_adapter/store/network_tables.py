@@ -18,13 +18,15 @@ CHANNELS = Table(
         "channel_id type version:int state creator_id created_at:real expires_at:real"
         " closed_at:real close_reason parent_channel_id graph_hash knobs labels metadata folded"
         " revision:int seq:int spoken:int turn_id turn_n:int expected paused:int tenant summary"
+        " ttl:real ttl_left:real"
     ),
     key=("channel_id",),
     indexes=(("state", "created_at"), ("state", "expires_at"), ("creator_id",)),
 )
 """One row per channel: `folded` is the state of its log up to `seq`, `revision` counts the changes
 of the row, `spoken` the texts and packets, `turn_id` and `turn_n` name the latest turn, `expected`
-whose it is."""
+whose it is. It lives `ttl` seconds in all; `ttl_left` are those that remain while its clocks stand
+still, without an `expires_at`."""
 
 CHANNEL_MEMBERS = Table(
     "channel_members",
@@ -102,7 +104,7 @@ EXPECTATIONS = Table(
     key=("channel_id", "turn", "position"),
     indexes=(("fired_at", "due_at"),),
 )
-"""Deadlines of channels (`turn` 0) and turns; while a turn is parked `due_at` is `None` and `left`
+"""Deadlines of channels (`turn` 0) and turns; while they stand still `due_at` is `None` and `left`
 holds the seconds that remain. `told` lists whom an expectation of the program's own has fired for,
 `handled_at` is when the program's own handler had its say."""
 

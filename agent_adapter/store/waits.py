@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent_adapter.store import timekeeping
+from agent_adapter.store import channel_clocks, timekeeping
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.positions import next_position
 
@@ -44,20 +44,12 @@ def wake_turn(tx: Transaction, turn_id: str) -> bool:
         return False
     turn = tx.get("turns", turn_id)
     if turn is not None:
-        parked = {"channel_id": turn["channel_id"], "turn": turn["n"], "name": "parked_within"}
-        tx.delete("expectations", parked)
-        run_clocks(tx, turn)
+        parked = {"channel_id": turn["channel_id"], "turn": turn["n"]}
+        tx.delete("expectations", parked | {"name": channel_clocks.PARKED})
+        channel_clocks.run_on(tx, turn["channel_id"])
     return True
 
 
 def forget(tx: Transaction, turn_id: str) -> None:
     """The turn waits for nothing any more."""
     tx.delete("turn_waits", {"turn_id": turn_id})
-
-
-def run_clocks(tx: Transaction, turn: Row) -> None:
-    """Let the deadlines of a turn run on where they stood."""
-    where = {"channel_id": turn["channel_id"], "turn": turn["n"], "left !=": None}
-    for row in tx.select("expectations", where):
-        key = {name: row[name] for name in ("channel_id", "turn", "position")}
-        tx.update("expectations", key, {"due_at": tx.now + row["left"], "left": None})

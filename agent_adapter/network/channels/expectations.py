@@ -1,4 +1,4 @@
-"""Deadlines of a channel: each is a row, fires once, and is paused while its turn is parked.
+"""Deadlines of a channel: each is a row, fires once, and stands still while a turn is parked.
 
 `turn_within` and `reply_within` apply to a turn, `acks_within` to an invitation, `max_silence` to
 the whole channel, `parked_within` to a turn that waits for a person's decision. A turn has at most
@@ -17,12 +17,11 @@ from typing import Any
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.network.channels.metadata import ChannelManifest, ChannelMetadata
 from agent_adapter.store.base import Row, Transaction
+from agent_adapter.store.channel_clocks import PARKED
 
 ACKS = "acks_within"
 SILENCE = "max_silence"
 INVITE_TIMEOUT = "invite_timeout"
-
-PARKED = "parked_within"
 
 _OF_TURN = ("turn_within", "reply_within")
 _NAMES = (ACKS, SILENCE, PARKED, *_OF_TURN)
@@ -214,7 +213,7 @@ def of_silence(tx: Transaction, deadlines: Sequence[Deadline], channel_id: str) 
 
 
 def pause(tx: Transaction, channel_id: str, n: int) -> None:
-    """Pause the deadlines of a parked turn; each row keeps its remaining seconds."""
+    """Pause the deadlines of a turn; each row keeps its remaining seconds."""
     where = {"channel_id": channel_id, "turn": n, "fired_at": None}
     for row in tx.select("expectations", where):
         if row["due_at"] is not None:

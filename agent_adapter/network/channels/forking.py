@@ -29,7 +29,7 @@ from agent_adapter.network.channels.snapshot import (
 )
 from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
 from agent_adapter.network.hub import audit
-from agent_adapter.store import taint, trusted
+from agent_adapter.store import channel_clocks, taint, trusted
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.keys import conversation_key
 
@@ -197,8 +197,8 @@ def _copied(tx: Transaction, source: Row, new_channel_id: str) -> Row:
     row |= {"state": ChannelState.ACTIVE.value, "created_at": tx.now, "expires_at": None}
     row |= {"closed_at": None, "close_reason": None, "revision": 0, "seq": 0, "spoken": 0}
     row |= {"turn_id": None, "turn_n": 0, "expected": None, "folded": "", "summary": None}
-    if source["expires_at"] is not None:
-        row["expires_at"] = tx.now + (source["expires_at"] - source["created_at"])
+    lives = channel_clocks.life_span(source)
+    row |= {"ttl": lives, "ttl_left": lives}
     where = {"channel_id": source["channel_id"]}
     for member in tx.select("channel_members", where, order_by="position"):
         tx.insert("channel_members", {**member, "channel_id": new_channel_id})

@@ -1,4 +1,4 @@
-"""Operations on a channel's lifecycle: open and invite, answer, close, expire."""
+"""Operations on a channel's lifecycle: open and invite, answer, close."""
 
 from __future__ import annotations
 
@@ -39,9 +39,8 @@ from agent_adapter.network.channels.snapshot import (
 from agent_adapter.network.channels.transaction import Change, ChannelTransaction, HubContext
 from agent_adapter.network.channels.violations import Violation
 from agent_adapter.network.hub import audit
+from agent_adapter.store import channel_clocks
 from agent_adapter.store.base import Row, Transaction
-
-_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,34 +156,17 @@ def close(
     return channel.finish()
 
 
-def expire(
-    tx: Transaction, context: HubContext, channel_id: str, cached: ChannelSnapshot | None = None
-) -> Change:
-    """Expire the channel if its lifetime has ended."""
-    row = channel_row(tx, channel_id)
-    channel = ChannelTransaction(tx, context, row, cached)
-    over = row["expires_at"] is None or row["expires_at"] > tx.now
-    if channel.is_over or over:
-        return Change(channel_id, channel.before, repeated=True)
-    channel.end("ttl_expired", ChannelState.EXPIRED)
-    return channel.finish()
-
-
-def expire_due(tx: Transaction) -> list[str]:
-    """Ids of open channels whose lifetime has ended, at most 200 per state."""
-    found: list[Row] = []
-    for state in (ChannelState.ACTIVE, ChannelState.PENDING):
-        where = {"state": state.value, "expires_at <=": tx.now}
-        found += tx.select("channels", where, order_by="expires_at", limit=_AT_ONCE)
-    return [row["channel_id"] for row in found]
-
-
 def fire(
     tx: Transaction, context: HubContext, deadline: Row, cached: ChannelSnapshot | None = None
 ) -> tuple[Change | None, dict[str, Any] | None]:
     """Act once on a passed deadline; returns the change and the audit record."""
     row = channel_row(tx, deadline["channel_id"])
     channel = ChannelTransaction(tx, context, row, cached)
+    stands = deadline["name"] != channel_clocks.PARKED and channel_clocks.stands(tx, row)
+    if stands and not channel.is_over:
+        # Written while a turn was parked: it runs on with the others.
+        channel_clocks.stop(tx, row["channel_id"])
+        return None, None
     if channel.is_over or not expectations.fire(tx, deadline):
         return None, None
     violators = _violators(channel, deadline)
@@ -308,6 +290,8 @@ def _insert(tx: Transaction, opening: Opening, folded: str) -> Row:
         "creator_id": opening.creator_id,
         "created_at": tx.now,
         "expires_at": None if opening.ttl is None else tx.now + opening.ttl,
+        "ttl": opening.ttl,
+        "ttl_left": None,
         "closed_at": None,
         "close_reason": None,
         "parent_channel_id": opening.parent_channel_id,

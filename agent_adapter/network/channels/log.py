@@ -82,6 +82,8 @@ def accept(
         # A silent round ends its turn but keeps its deadlines: this message answers them.
         n = channel.row["turn_n"] if ended is None else ended["n"]
         expectations.stop_turn(tx, sent.channel_id, n)
+    if ended is not None and ended["state"] == "parked":
+        channel.run_clocks()
     _follow(channel, sent, closing, took_turn=ended is not None)
     return channel.finish(sent)
 

@@ -48,7 +48,7 @@ def reopen(
             f"channel {channel_id} cannot be reopened: it has come to its end ({reason}); fork it "
             "at an earlier message instead"
         )
-    channel.reopen(_new_end(tx, channel))
+    channel.reopen()
     channel.say(EV_CHANNEL_OPENED, {"channel_id": channel_id, "reopened_after": reason}, by=by)
     facts = {"channel_id": channel_id, "reason": reason}
     audit.write(tx, audit.REOPENED, facts if by is None else facts | {"agent_id": by})
@@ -79,9 +79,3 @@ def _ends_it(channel: ChannelTransaction, last: Envelope) -> bool:
     metadata = in_state(channel.metadata, ChannelState.ACTIVE)
     result = channel.before.adapter.on_accepted(metadata, last, channel.state)
     return result.next_state not in (None, ChannelState.ACTIVE)
-
-
-def _new_end(tx: Transaction, channel: ChannelTransaction) -> float | None:
-    """When the reopened channel expires: it gets its whole lifetime again."""
-    expires_at, created_at = channel.row["expires_at"], channel.row["created_at"]
-    return None if expires_at is None else float(tx.now + expires_at - created_at)

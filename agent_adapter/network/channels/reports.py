@@ -39,13 +39,15 @@ class ChannelLine:
 class ChannelReport:
     """Everything about one channel except its messages.
 
-    `turn` describes the latest turn: its participant, state, attempts and what it waits for.
+    `turn` describes the latest turn: its participant, state, attempts and what it waits for. While
+    the channel's clocks stand still it has no `expires_at`, and `ttl_left` seconds remain.
     """
 
     line: ChannelLine
     creator: str
     parent_channel_id: str | None
     expires_at: float | None
+    ttl_left: float | None
     entries: int
     labels: Mapping[str, str]
     context_vars: Mapping[str, Any]
@@ -84,6 +86,7 @@ def report_of(tx: Transaction, channel_id: str) -> ChannelReport:
         creator=_named(names, row["creator_id"]) or "",
         parent_channel_id=row["parent_channel_id"],
         expires_at=row["expires_at"],
+        ttl_left=row["ttl_left"],
         entries=row["seq"],
         labels=json.loads(row["labels"] or "{}"),
         context_vars=folded.get("context_vars", {}),

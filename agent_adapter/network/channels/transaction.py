@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent_adapter.core.errors import ProtocolError
@@ -24,7 +24,7 @@ from agent_adapter.network.channels.snapshot import (
 from agent_adapter.network.hub import audit, task_operations
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.network.turns.causes import Retries
-from agent_adapter.store import withdrawing
+from agent_adapter.store import channel_clocks, withdrawing
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.keys import conversation_key
 from agent_adapter.store.positions import next_position
@@ -199,9 +199,16 @@ class ChannelTransaction:
         """Make a silent turn due again."""
         self._due.append(turn_queue.restart(self.tx, turn))
 
+    def run_clocks(self) -> None:
+        """Let the clocks run on after a parked turn was taken, unless another one is parked."""
+        if not channel_clocks.stands(self.tx, self.row):
+            channel_clocks.run_deadlines(self.tx, self.row["channel_id"])
+            self._run_life()
+
     def unpause(self) -> Change:
         """Continue the channel with its current turn."""
         self._values["paused"] = 0
+        self._run_life()
         turn_id = self.row["turn_id"]
         turn = self.tx.get("turns", turn_id) if turn_id is not None else None
         if turn is not None and turn["state"] == "due":
@@ -246,11 +253,14 @@ class ChannelTransaction:
         asked_by = {} if by is None else {"agent_id": by}
         audit.write(tx, kind, {"channel_id": channel_id, "reason": reason} | more | asked_by)
 
-    def reopen(self, expires_at: float | None) -> None:
-        """Let an ended channel go on; it expires at `expires_at`."""
-        ends = None if expires_at is None else iso(expires_at)
-        self.move(ChannelState.ACTIVE, closed_at=None, close_reason="", expires_at=ends)
-        self._values |= {"closed_at": None, "close_reason": None, "expires_at": expires_at}
+    def reopen(self) -> None:
+        """Let an ended channel go on; it gets its whole life span again."""
+        lives = channel_clocks.life_span(self.row)
+        self.move(ChannelState.ACTIVE, closed_at=None, close_reason="", expires_at=None)
+        self._values |= {"closed_at": None, "close_reason": None, "expires_at": None}
+        self._values |= {"ttl": lives, "ttl_left": lives}
+        if not self.row["paused"]:
+            self._run_life()
 
     def go_on(self) -> None:
         """Continue a reopened channel with the turn at which it ended, else with the next one."""
@@ -296,6 +306,14 @@ class ChannelTransaction:
             accepted=accepted,
             opened=not self.before.revision,
         )
+
+    def _run_life(self) -> None:
+        """Let the life span run on where it stood."""
+        left = (self.row | self._values)["ttl_left"]
+        if left is not None:
+            ends = self.tx.now + left
+            self._values |= {"expires_at": ends, "ttl_left": None}
+            self.metadata = replace(self.metadata, expires_at=iso(ends))
 
     def _waits(self, agent_id: str) -> bool:
         """Whether a turn of that participant is not started by the hub."""

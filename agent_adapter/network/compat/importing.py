@@ -150,6 +150,7 @@ def _row(tx: Transaction, channel: Ag2Channel, state: str) -> Row:
     graph = metadata.knobs.get("graph")
     created = seconds(metadata.created_at, file) or tx.now
     expires = seconds(metadata.expires_at, file)
+    lives = None if expires is None else expires - created
     last = seconds(channel.log[-1].created_at, file) if channel.log else created
     if expires is not None and not metadata.is_terminal():
         # No hub ran since the last entry: that time counts against no life span.
@@ -162,6 +163,8 @@ def _row(tx: Transaction, channel: Ag2Channel, state: str) -> Row:
         "creator_id": metadata.creator_id,
         "created_at": created,
         "expires_at": expires,
+        "ttl": lives,
+        "ttl_left": None,
         "closed_at": seconds(metadata.closed_at, file),
         "close_reason": metadata.close_reason or None,
         "parent_channel_id": metadata.parent_channel_id,

@@ -28,7 +28,7 @@ from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.continuing import Continuing
 from agent_adapter.network.hub.identities import Identities
 from agent_adapter.network.hub.turns import Turns
-from agent_adapter.network.rules import parse_duration
+from agent_adapter.network.rules import life_span, parse_duration
 from agent_adapter.network.turns.turn_types import TurnRef
 from agent_adapter.store import taint
 from agent_adapter.store.base import Transaction
@@ -76,7 +76,8 @@ class Channels(Continuing):
     ) -> ChannelMetadata:
         """Open a channel; returns when enough invitees have agreed and it is active.
 
-        `required_acks` is how many must agree; `None` is all. `ttl` is its longest lifetime.
+        `required_acks` is how many must agree; `None` is all. `ttl` is its longest lifetime, 0 is
+        for ever; without it the creator's rule says (see `life_span`).
         `most_open` is how many open channels the creator may have besides what its rule says.
 
         Raises:
@@ -99,7 +100,8 @@ class Channels(Continuing):
                 "close one first"
             )
         await self._admission.check_open(adapter.manifest, creator, invited, open_now)
-        lives = parse_duration(ttl if ttl is not None else creator.rule.limits.channel_ttl_default)
+        limits = creator.rule.limits
+        lives = parse_duration(ttl if ttl is not None else life_span(limits, manifest_type))
         opening = Opening(
             channel_id=new_secret_id("chn"),
             manifest=adapter.manifest,

@@ -20,7 +20,7 @@ from agent_adapter.exec.ids import new_id
 from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.auth import AuthRegistry
-from agent_adapter.network.channels import expectations
+from agent_adapter.network.channels import downtime
 from agent_adapter.network.channels.transaction import HubContext
 from agent_adapter.network.clients.connection import HubConnection
 from agent_adapter.network.hub import leases
@@ -301,8 +301,7 @@ class Hub(HubProbes):
         def op(tx: Transaction) -> tuple[int, int, list[tuple[Registration, str | None]]]:
             down = leases.take(tx, self._holder, self, where=self.store.url)
             if down is not None:
-                # No one could act while no hub ran, so that time counts against no deadline.
-                expectations.shift(tx, down)
+                downtime.pass_over(tx, down)
                 turn_queue.lose_running(tx)
             open_now = sum(
                 tx.count("channels", {"state": state}) for state in ("active", "pending")

@@ -14,7 +14,7 @@ from typing import Any
 from agent_adapter.core.errors import ToolError
 from agent_adapter.exec import retention
 from agent_adapter.exec.executor import Executor
-from agent_adapter.network.channels import expectations, lifecycle
+from agent_adapter.network.channels import expectations, expiring, lifecycle
 from agent_adapter.network.channels.integrity import ChannelAltered
 from agent_adapter.network.channels.snapshot import ChannelSnapshot
 from agent_adapter.network.channels.transaction import Change, HubContext
@@ -126,7 +126,7 @@ class Scheduler:
     async def expire_due(self) -> None:
         """Close the channels whose lifetime has ended, and end such tasks."""
         await self._tasks.expire_tasks()
-        for channel_id in await self._service.read(lifecycle.expire_due):
+        for channel_id in await self._service.read(expiring.expire_due):
             with contextlib.suppress(ChannelAltered):
                 change = await self._service.change(
                     channel_id, _expiry(self._hub_context, channel_id)
@@ -209,7 +209,7 @@ class Scheduler:
 def _expiry(
     context: HubContext, channel_id: str
 ) -> Callable[[Transaction, ChannelSnapshot | None], Change]:
-    return lambda tx, cached: lifecycle.expire(tx, context, channel_id, cached)
+    return lambda tx, cached: expiring.expire(tx, context, channel_id, cached)
 
 
 def _firing(

@@ -15,9 +15,8 @@ from typing import Any
 from agent_adapter.core.errors import StaleTurn
 from agent_adapter.exec.ids import new_secret_id
 from agent_adapter.network.adapters.base import ExpectedTurn
-from agent_adapter.network.channels import expectations
 from agent_adapter.network.turns.turn_types import StagedChange, TurnRef
-from agent_adapter.store import timekeeping, waits, withdrawing
+from agent_adapter.store import channel_clocks, timekeeping, waits, withdrawing
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.positions import next_position
 
@@ -67,7 +66,7 @@ def start(tx: Transaction, turn_id: str) -> Row | None:
     values |= {"started_at": tx.now, "due_at": None, "started_event": next_position(tx)}
     tx.update("turns", {"turn_id": turn_id, "state": "due"}, values)
     if row["fails"]:
-        waits.run_clocks(tx, row)
+        channel_clocks.run_deadlines(tx, row["channel_id"], row["n"])
     return row | values
 
 
@@ -143,7 +142,7 @@ def park(tx: Transaction, ref: TurnRef, waits_for: Sequence[str]) -> Row:
     drop_loose(tx, ref)
     if not settled:
         waits.park(tx, ref.turn_id, waits_for)
-        expectations.pause(tx, row["channel_id"], row["n"])
+        channel_clocks.stop(tx, row["channel_id"])
     return row | state
 
 

@@ -18,6 +18,7 @@ REVISIONS: tuple[str, ...] = (
     "0013",
     "0014",
     "0015",
+    "0016",
 )
 """Known revisions; a file with another one is newer than this library."""
 
