@@ -33,6 +33,12 @@ FLAGS = [
 ]
 SECONDS = 150
 
+COUNT_SENT = """addEventListener("submit", (event) => {
+  if (!event.submitter || !event.submitter.matches("[data-decides]")) return;
+  sessionStorage.setItem("sent", Number(sessionStorage.getItem("sent")) + 1);
+}, { capture: true });"""
+"""Counts, over all pages of a tab, the decisions that a page takes from its person."""
+
 expect.set_options(timeout=SECONDS * 1000)
 
 
@@ -69,6 +75,7 @@ class Site:
         """
         context = await self.browser.new_context(base_url=self.url, **options)
         context.set_default_timeout(SECONDS * 1000)
+        await context.add_init_script(COUNT_SENT)
         try:
             page = await context.new_page()
             problems = watched(page)

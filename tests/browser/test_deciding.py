@@ -15,6 +15,7 @@ from playwright.async_api import Locator, Page, expect
 import agent_adapter as aa
 from agent_adapter.exec.approval.inbox import ApprovalRecord
 
+from ._hands import press
 from ._site import SECONDS, Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
@@ -25,6 +26,12 @@ KEEP_CHANGING = """async () => {
     arming.disarm();
     window.changing = setInterval(arming.disarm, 20);
 }"""
+
+# What a browser sends where a page comes up, or moves, under a pointer that rests.
+RESTING_POINTER = """(button) => button.dispatchEvent(
+    new PointerEvent("pointermove", {bubbles: true, pointerType: "mouse", coalescedEvents: []})
+)"""
+COMES_BACK = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
 
 
 async def _three(site: Site, page: Page) -> list[ApprovalRecord]:
@@ -166,8 +173,41 @@ async def test_d3_another_button_comes_under_the_pointer(site: Site, page: Page)
     await expect(page.locator("#live")).to_contain_text("moved under the pointer")
     assert (await _states(site, asked))[2] == "pending"
     await page.mouse.move(5, 5)
-    await page.locator(f"#{asked[2].id}").get_by_role("button", name="Approve").click()
+    await press(page.locator(f"#{asked[2].id}").get_by_role("button", name="Approve"))
     assert (await site.decided(asked[2].id)).state == "approved"
+
+
+async def test_d3_a_page_comes_up_under_the_pointer(site: Site, page: Page) -> None:
+    """D3: the pointer rests where a fresh page has its button: a click without a move says so."""
+    record = await site.ask(order_id="deciding-resting")
+    await page.goto(f"/approvals/{record.id}")
+    button = page.get_by_role("button", name="Approve refund")
+    await button.hover()
+    await page.reload()
+    await expect(button).to_be_enabled()
+    await button.evaluate(RESTING_POINTER)
+    await _click_here(page)
+    await expect(page.locator("#live")).to_contain_text("moved under the pointer")
+    assert await _states(site, [record]) == ["pending"]
+
+
+async def test_d3_a_page_comes_back_under_the_pointer(site: Site, page: Page) -> None:
+    """D3: a page from the browser's cache forgets where the pointer was when it was left."""
+    record = await site.ask(order_id="deciding-back")
+    await page.goto(f"/approvals/{record.id}")
+    button = page.get_by_role("button", name="Approve refund")
+    await button.hover()
+    await page.evaluate(COMES_BACK)
+    await expect(button).to_be_enabled()
+    await _click_here(page)
+    await expect(page.locator("#live")).to_contain_text("moved under the pointer")
+    await press(button)
+    assert (await site.decided(record.id)).state == "approved"
+
+
+async def _click_here(page: Page) -> None:
+    await page.mouse.down()
+    await page.mouse.up()
 
 
 async def test_a_double_click_decides_once(site: Site, page: Page) -> None:
@@ -190,11 +230,7 @@ async def test_a_tap_right_after_the_page_has_changed(site: Site) -> None:
         await expect(page.locator("#live")).to_contain_text("has just changed")
         assert await _states(site, [record]) == ["pending"]
         await page.evaluate("clearInterval(window.changing)")
-        async with asyncio.timeout(SECONDS):
-            while await _states(site, [record]) == ["pending"]:
-                if await button.is_visible():
-                    await button.tap()
-                await asyncio.sleep(1)
+        await press(button, tap=True)
     assert (await site.decided(record.id)).state == "approved"
 
 
@@ -208,7 +244,7 @@ async def test_a_record_that_was_decided_keeps_its_place(site: Site, page: Page)
     """Nothing that follows it moves."""
     asked = await _three(site, page)
     before = await page.locator(f"#{asked[2].id}").bounding_box()
-    await page.locator(f"#{asked[0].id}").get_by_role("button", name="Approve").click()
+    await press(page.locator(f"#{asked[0].id}").get_by_role("button", name="Approve"))
     await expect(page.locator(f"#{asked[0].id}")).to_contain_text("approved")
     await _elsewhere(site, page, asked[1])
     async with asyncio.timeout(SECONDS):

@@ -16,6 +16,7 @@ from playwright.async_api import Page, expect
 import agent_adapter as aa
 from tests.sampling import sample
 
+from ._hands import press
 from ._site import Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
@@ -120,7 +121,7 @@ async def test_a_long_value_is_approved_after_it_was_opened(served: Site, page: 
     await rest.locator("summary").click()
     await expect(rest).to_contain_text("end")
     await expect(approve).to_be_enabled()
-    await approve.click()
+    await press(approve)
     assert (await served.decided(record.id)).state == "approved"
 
 

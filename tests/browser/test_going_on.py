@@ -15,8 +15,9 @@ from playwright.async_api import Browser, Page, expect
 import agent_adapter as aa
 from agent_adapter.exec.approval.signing import create_key
 
+from ._hands import press
 from ._programs import registry
-from ._site import SECONDS, Site, console, program, told
+from ._site import Site, console, program, told
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
@@ -24,7 +25,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 async def _approve(site: Site, page: Page) -> None:
     record = await site.waiting()
     await page.goto(f"/approvals/{record.id}")
-    await page.get_by_role("button", name="Approve refund").click()
+    await press(page.get_by_role("button", name="Approve refund"))
     await expect(page.locator("[data-state]")).to_have_text("approved")
 
 
@@ -56,7 +57,7 @@ async def test_a_denied_langgraph_run(site: Site, page: Page) -> None:
         await told(running)
         record = await site.waiting()
         await page.goto(f"/approvals/{record.id}")
-        await page.get_by_role("button", name="Deny").click()
+        await press(page.get_by_role("button", name="Deny"))
         facts = await told(running)
     assert facts["refunds"] == []
     assert "approval-denied" in facts["said"]
@@ -74,11 +75,9 @@ async def test_a_person_s_turn_in_a_channel(site: Site, page: Page) -> None:
         await expect(page.locator("#log")).to_contain_text("Pay back order WF")
         waits = page.get_by_role("link", name=re.compile("^apr_"))
         await expect(waits).to_be_visible()
-        async with page.context.expect_page(timeout=SECONDS * 1000) as opened:
-            await waits.click(modifiers=["Control"])
-        record = await opened.value
-        await record.wait_for_load_state()  # while it loads, a click decides nothing
-        await record.get_by_role("button", name="Approve refund").click()
+        record = await page.context.new_page()
+        await record.goto(await waits.get_attribute("href") or "")
+        await press(record.get_by_role("button", name="Approve refund"))
         await expect(page.locator("#log")).to_contain_text("3.00 EUR paid back for WF")
         await expect(page.locator("#state")).to_have_text("closed")
         facts = await told(running)
@@ -119,11 +118,11 @@ async def test_a_signed_word(browser: Browser, tmp_path: Path) -> None:
         record = str(caught.value.id)
         async with site.signed_in("lee") as page:
             await page.goto(f"/approvals/{record}")
-            await page.get_by_role("button", name="Approve refund").click()
+            await press(page.get_by_role("button", name="Approve refund"))
             await expect(page.get_by_role("alert")).to_contain_text("sign")
         assert (await site.record(record)).state == "pending"
         async with site.signed_in("kim") as page:
             await page.goto(f"/approvals/{record}")
-            await page.get_by_role("button", name="Approve refund").click()
+            await press(page.get_by_role("button", name="Approve refund"))
             await expect(page.locator("[data-state]")).to_have_text("approved")
         assert await executor.resume(record) == "2.00 EUR paid back for SIGNED"

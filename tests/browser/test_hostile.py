@@ -9,6 +9,7 @@ pytest.importorskip("sse_starlette")
 
 from playwright.async_api import Page, expect
 
+from ._hands import press
 from ._site import Site, program, told
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
@@ -83,7 +84,7 @@ async def test_a_value_of_100_kb_is_shown_to_its_end(site: Site, page: Page) -> 
     await expect(page.get_by_label("Arguments", exact=True)).to_contain_text("THE-END")
     overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert await page.evaluate(overflow) <= 0
-    await page.get_by_role("button", name="Deny").click()
+    await press(page.get_by_role("button", name="Deny"))
     assert (await site.decided(record.id)).state == "denied"
 
 

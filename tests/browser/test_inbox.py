@@ -11,6 +11,7 @@ pytest.importorskip("sse_starlette")
 
 from playwright.async_api import Page, expect
 
+from ._hands import press
 from ._site import Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
@@ -21,7 +22,7 @@ async def test_approve(site: Site, page: Page) -> None:
     record = await site.ask(order_id="approve-me")
     card = page.locator(f"#{record.id}")
     await expect(card).to_contain_text("approve-me")
-    await card.get_by_role("button", name="Approve").click()
+    await press(card.get_by_role("button", name="Approve"))
     decided = await site.decided(record.id)
     assert (decided.state, decided.reviewer) == ("approved", "token:kim")
     await expect(card).to_contain_text("approved")
@@ -33,7 +34,7 @@ async def test_deny_with_a_reason(site: Site, page: Page) -> None:
     record = await site.ask(order_id="deny-me")
     await page.goto(f"/approvals/{record.id}")
     await page.get_by_label("Reason", exact=True).fill("wrong customer")
-    await page.get_by_role("button", name="Deny").click()
+    await press(page.get_by_role("button", name="Deny"))
     decided = await site.decided(record.id)
     await expect(page.locator(f"#{record.id}")).to_contain_text("denied by you")
     assert (decided.state, decided.reason) == ("denied", "wrong customer")
@@ -45,7 +46,7 @@ async def test_edit_in_a_form(site: Site, page: Page) -> None:
     await page.goto(f"/approvals/{record.id}")
     await page.get_by_label("amount").fill("12.5")
     await page.get_by_label("urgent").select_option("true")
-    await page.get_by_role("button", name="Approve as edited").click()
+    await press(page.get_by_role("button", name="Approve as edited"))
     decided = await site.decided(record.id)
     assert decided.edited == {"order_id": "edit-me", "amount": 12.5, "urgent": True}
     await expect(page.get_by_label("What the edit changes")).to_contain_text("12.5")
@@ -56,7 +57,7 @@ async def test_an_edit_that_the_schema_refuses(site: Site, page: Page) -> None:
     record = await site.ask(order_id="edit-me")
     await page.goto(f"/approvals/{record.id}")
     await page.get_by_label("amount").fill("a lot")
-    await page.get_by_role("button", name="Approve as edited").click()
+    await press(page.get_by_role("button", name="Approve as edited"))
     await expect(page.get_by_role("alert")).to_contain_text("amount")
     await expect(page.get_by_label("amount")).to_have_value("a lot")
     assert (await site.record(record.id)).state == "pending"
@@ -82,8 +83,8 @@ async def test_two_people_race_for_one_record(site: Site, page: Page) -> None:
         for each in (page, other):
             await each.goto(f"/approvals/{record.id}")
         await asyncio.gather(
-            page.get_by_role("button", name="Approve refund").click(),
-            other.get_by_role("button", name="Deny").click(),
+            press(page.get_by_role("button", name="Approve refund")),
+            press(other.get_by_role("button", name="Deny")),
         )
         refused = []
         for each in (page, other):
@@ -104,7 +105,7 @@ async def test_the_list_says_why_a_word_does_not_count(site: Site, page: Page) -
     await page.goto("/approvals")
     await site.clear()
     card = page.locator(f"#{record.id}")
-    await card.get_by_role("button", name="Approve").click()
+    await press(card.get_by_role("button", name="Approve"))
     await expect(card.get_by_role("alert")).to_contain_text("denied")
 
 
@@ -113,7 +114,7 @@ async def test_a_page_that_shows_what_has_changed_decides_nothing(site: Site, pa
     record = await site.ask(order_id="stale")
     await page.goto(f"/approvals/{record.id}")
     await site.clear()
-    await page.get_by_role("button", name="Approve refund").click()
+    await press(page.get_by_role("button", name="Approve refund"))
     await expect(page.get_by_role("alert")).to_contain_text("denied")
     assert (await site.record(record.id)).reviewer == "test"
 
@@ -177,6 +178,6 @@ async def test_the_same_call_of_several_runs_is_decided_at_once(site: Site, page
     await page.goto("/approvals")
     await page.get_by_role("button", name="Preview the decision on these").click()
     await expect(page.get_by_role("heading", name="nothing is decided yet")).to_be_visible()
-    await page.get_by_role("button", name="Approve these 2").click()
+    await press(page.get_by_role("button", name="Approve these 2"))
     assert [(await site.decided(each.id)).state for each in alike] == ["approved", "approved"]
     assert (await site.record(other.id)).state == "pending"

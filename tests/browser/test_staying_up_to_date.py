@@ -15,6 +15,7 @@ from playwright.async_api import Browser, Page, expect
 import agent_adapter as aa
 from agent_adapter.store import access
 
+from ._hands import press
 from ._site import SECONDS, Site, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
@@ -32,7 +33,7 @@ async def test_six_open_tabs_still_decide(site: Site, page: Page) -> None:
     for tab in tabs:
         await expect(tab.locator(f"#{record.id}")).to_contain_text("six")
     card = tabs[3].locator(f"#{record.id}")
-    await card.get_by_role("button", name="Approve").click()
+    await press(card.get_by_role("button", name="Approve"))
     assert (await site.decided(record.id)).state == "approved"
     for tab in tabs:
         await expect(tab.locator("#total")).to_have_text("0 pending")
@@ -64,7 +65,7 @@ async def test_a_revoked_token_is_said_on_the_page(site: Site) -> None:
         banner = page.locator("#connection")
         await expect(banner).to_contain_text("You are signed out")
         await expect(banner.get_by_role("link", name="Sign in again")).to_be_visible()
-        await card.get_by_role("button", name="Approve").click()
+        await press(card.get_by_role("button", name="Approve"))
         await expect(card.get_by_role("alert")).to_contain_text("signed out; nothing was changed")
     assert (await site.record(record.id)).state == "pending"
 
@@ -83,14 +84,14 @@ async def test_a_server_that_restarts_is_said_and_healed(browser: Browser, tmp_p
         await expect(card.get_by_role("button", name="Approve")).to_be_enabled()
     banner = page.locator("#connection")
     await expect(banner).to_contain_text("connection to the console is lost")
-    await card.get_by_role("button", name="Approve").click()
+    await press(card.get_by_role("button", name="Approve"))
     await expect(card.get_by_role("alert")).to_contain_text("No answer from the console")
     assert (await site.record(record.id)).state == "pending"
     async with serving(url, port=int(where.rstrip("/").rpartition(":")[2])):
         await expect(banner).to_be_hidden()
         other = await site.ask(order_id="up again")
         await expect(page.locator(f"#{other.id}")).to_contain_text("up again")
-        await card.get_by_role("button", name="Approve").click()
+        await press(card.get_by_role("button", name="Approve"))
         assert (await site.decided(record.id)).state == "approved"
         await opened.__aexit__(None, None, None)
     await store.aclose()

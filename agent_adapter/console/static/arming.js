@@ -80,12 +80,28 @@ export const isSeen = (button) => {
   return top !== null && button.contains(top);
 };
 
-// Browsers also send `pointermove` when the page moves under a pointer that rests.
-document.addEventListener("pointermove", (event) => {
-  if (last && last.x === event.screenX && last.y === event.screenY) return;
+// Browsers also send `pointermove` when the page moves under a pointer that rests. Such an event
+// stands for no move of the hand: it has the old place on the screen, and no coalesced events.
+const isByHand = (event) => {
+  const before = last;
   last = { x: event.screenX, y: event.screenY };
+  if (before && before.x === last.x && before.y === last.y) return false;
+  // Without that list (plain HTTP to another host), the first place is only where the pointer rests.
+  return event.getCoalescedEvents ? event.getCoalescedEvents().length > 0 : before !== null;
+};
+
+document.addEventListener("pointermove", (event) => {
+  if (!isByHand(event)) return;
   pointed = event.target instanceof Element ? event.target.closest(DECIDES) : null;
 }, { capture: true, passive: true });
+
+// A page that comes back from the browser's cache is as new as one that was loaded.
+window.addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  last = null;
+  disarm();
+  settle(document);
+});
 
 document.addEventListener("scroll", () => { scrolledAt = performance.now(); }, { capture: true, passive: true });
 
