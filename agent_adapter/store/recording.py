@@ -56,11 +56,14 @@ class BeginCall:
         ]
 
     def keys(self) -> set[str] | None:
-        """Its run, the run of its limits, its conversation, and the key under which it is once."""
+        """Its run, that of its limits, its conversation, its turn, the key that makes it once."""
         intent = self.intent
-        if intent.fence is not None:
-            return None  # which turn or channel it looks at is not known here
         keys = {intent.run_id}
+        if intent.fence is not None:
+            looked_at = getattr(intent.fence, "keys", None)
+            if looked_at is None:
+                return None  # what it looks at is not known
+            keys |= looked_at()
         if self.reserve is not None:
             keys.add(self.reserve.run_id)
         if intent.conversation is not None:

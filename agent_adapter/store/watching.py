@@ -28,6 +28,15 @@ class Telling(Protocol):
         ...
 
 
+@runtime_checkable
+class Settling(Protocol):
+    """A store in which a transaction may be seen before another with earlier events."""
+
+    async def settled(self) -> int | None:
+        """The position before which every event is there; `None` where that is not known."""
+        ...
+
+
 class ChangeWatch:
     """Waits between two looks at a store: make it before the first look."""
 

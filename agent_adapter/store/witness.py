@@ -186,6 +186,11 @@ WITNESSED: Mapping[str, _Witnessed] = _declared()
 """The tables whose rows are in the chains."""
 
 
+def keys_of_channel(channel_id: str) -> frozenset[str]:
+    """The keys of an operation that reads and changes one channel: the chain of its rows."""
+    return frozenset((CHANNEL + channel_id,))
+
+
 def scope_of(chain: str) -> str:
     """The scope whose labels the chain vouches for."""
     return chain.removeprefix(LABELS) if is_scope(chain) else _RUN_SCOPE + chain

@@ -19,6 +19,7 @@ import pytest
 
 import agent_adapter as aa
 from agent_adapter.exec import ledger
+from agent_adapter.store.base import Transaction
 from agent_adapter.store.postgres import PostgresStore, owners
 from tests.exec.workers import registry
 from tests.postgres import Server, database, why_not
@@ -236,3 +237,46 @@ async def test_of_two_processes_one_runs_an_approved_record(
         racer.communicate()
         assert racer.returncode == 0
     await store.aclose()
+
+
+@pytest.mark.parametrize(
+    ("what", "loses"),
+    [("ship", {"ok", "tool-in-flight"}), ("spend", {"run-limit-exceeded"}), ("turn", {"lost"})],
+)
+async def test_of_two_processes_one_gets_what_is_there_once(
+    url: str, tmp_path: Path, environment: dict[str, str], what: str, loses: set[str]
+) -> None:
+    """Both race for one once key, one budget or one turn; one of them has it, each time."""
+    store = PostgresStore(url, key=KEY)
+    await store.write(_due_turns)
+    effects = tmp_path / "effects"
+    racers = [run_worker("contend", url, tmp_path, environment, name) for name in ("ann", "ben")]
+    for racer in racers:
+        assert racer.stdout is not None
+        assert racer.stdout.readline() == b"ready\n"
+    for number in range(ROUNDS):
+        for racer in racers:
+            assert racer.stdin is not None
+            racer.stdin.write(f"{what} {number}\n".encode())
+            racer.stdin.flush()
+        said = [racer.stdout.readline().strip().decode() for racer in racers if racer.stdout]
+        assert "ok" in said
+        assert said.count("ok") == 1 or "ok" in loses
+        assert set(said) <= {"ok", *loses}
+        ran = effects.read_text().split()
+        assert ran == ([] if what == "turn" else [str(done) for done in range(number + 1)])
+    for racer in racers:
+        racer.communicate()
+        assert racer.returncode == 0
+    turns = await store.read(lambda tx: tx.select("turns", {"state": "running"}))
+    assert {row["attempt"] for row in turns} == ({1} if what == "turn" else set())
+    report = await ledger.verify(store)
+    assert report.ok, report.problems
+    await store.aclose()
+
+
+def _due_turns(tx: Transaction) -> None:
+    for number in range(ROUNDS):
+        turn = {"turn_id": f"turn_{number}", "channel_id": "chn_race", "agent_id": "agt_a"}
+        numbers = {"n": number, "attempt": 0, "fails": 0, "due_at": tx.now}
+        tx.insert("turns", turn | numbers | {"state": "due"})

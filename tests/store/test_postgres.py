@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,15 @@ import sqlalchemy as sa
 
 import agent_adapter as aa
 from agent_adapter.core.errors import StoreError
-from agent_adapter.store import watching
+from agent_adapter.network.events.reading import read_events
+from agent_adapter.network.hub import audit
+from agent_adapter.store import positions, watching
 from agent_adapter.store.base import Transaction
-from agent_adapter.store.postgres import PostgresStore, owners
+from agent_adapter.store.postgres import PostgresStore, owners, settling
 from agent_adapter.store.postgres.connection import connect, parameters_of, shown
 from agent_adapter.store.postgres.inspection import refuse_transaction_pooling
 from agent_adapter.store.sql.schema import METADATA
+from agent_adapter.store.witness import keys_of_channel
 from tests.postgres import database
 
 psycopg = pytest.importorskip("psycopg")
@@ -380,3 +384,102 @@ def test_what_is_no_url_is_told() -> None:
     """The error shows the form."""
     with pytest.raises(StoreError, match="postgresql://user:password@host:5432/database"):
         PostgresStore("postgresql://h/db?colour=red", key=KEY)
+
+
+class Held:
+    """Writes an event of a channel, and holds its transaction open until it is let go."""
+
+    def __init__(self, channel_id: str) -> None:
+        self.channel_id = channel_id
+        self.began, self.let_go = threading.Event(), threading.Event()
+
+    def keys(self) -> frozenset[str]:
+        """Its channel."""
+        return keys_of_channel(self.channel_id)
+
+    def __call__(self, tx: Transaction) -> int:
+        """The position of the event."""
+        position = written(tx, self.channel_id)
+        self.began.set()
+        assert self.let_go.wait(60)
+        return position
+
+
+class Posted(Held):
+    """Writes an event of a channel."""
+
+    def __call__(self, tx: Transaction) -> int:
+        """The position of the event."""
+        return written(tx, self.channel_id)
+
+
+def written(tx: Transaction, channel_id: str) -> int:
+    """Write one record about a channel; its position among all events."""
+    audit.write(tx, "note", {"channel_id": channel_id})
+    return positions.used(tx)
+
+
+async def test_two_channels_are_written_side_by_side(store: PostgresStore, url: str) -> None:
+    """While one is being changed another process changes another, and waits for that one."""
+    other = PostgresStore(url, key=KEY)
+    held = Held("a")
+    first = asyncio.create_task(store.write(held))
+    assert await asyncio.to_thread(held.began.wait, 60)
+    assert await other.write(Posted("b")) > 0
+    same = asyncio.create_task(other.write(Posted("a")))
+    await asyncio.sleep(0.1)
+    assert not same.done() and not first.done()
+    held.let_go.set()
+    assert await first < await same
+    await other.aclose()
+
+
+async def test_an_event_is_read_only_when_none_before_it_may_come(
+    store: PostgresStore, url: str
+) -> None:
+    """A reader waits for an earlier event that is not committed yet, and so misses none."""
+    other = PostgresStore(url, key=KEY)
+    held = Held("a")
+    first = asyncio.create_task(store.write(held))
+    assert await asyncio.to_thread(held.began.wait, 60)
+    second = await other.write(Posted("b"))
+    asked = asyncio.create_task(other.settled())
+    await asyncio.sleep(0.1)
+    assert not asked.done()
+    held.let_go.set()
+    assert await first < second
+    before = await asked
+    assert before is not None and before > second
+    page = await other.read(lambda tx: read_events(tx, 0, before=before))
+    assert [event.channel_id for event in page.events] == ["a", "b"]
+    await other.aclose()
+
+
+async def test_a_writer_that_stands_still_keeps_later_events_back(
+    store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader goes on after a while with what is surely whole, and gets the rest later."""
+    monkeypatch.setattr(settling, "_MOST_SECONDS", 0.05)
+    other = PostgresStore(url, key=KEY)
+    earlier = await other.write(Posted("b"))
+    held = Held("a")
+    first = asyncio.create_task(store.write(held))
+    assert await asyncio.to_thread(held.began.wait, 60)
+    later = await other.write(Posted("c"))
+    before = await other.settled()
+    assert before is not None and earlier < before <= later
+    page = await other.read(lambda tx: read_events(tx, 0, before=before))
+    assert [event.channel_id for event in page.events] == ["b"]
+    held.let_go.set()
+    assert before <= await first
+    before = await other.settled()
+    page = await other.read(lambda tx: read_events(tx, page.position, before=before))
+    assert [event.channel_id for event in page.events] == ["a", "c"]
+    await other.aclose()
+
+
+async def test_a_program_with_its_own_clock_is_told_no_position(url: str) -> None:
+    """Positions follow its clock, which says nothing about those of others."""
+    made = PostgresStore(url, key=KEY, clock=lambda: 5.0)
+    assert await made.settled() is None
+    await made.aclose()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 
 from agent_adapter.core.errors import NetworkError, StaleTurn
 from agent_adapter.flow.envelope import Envelope
@@ -11,7 +11,8 @@ from agent_adapter.network.links.operations import HubLike
 from agent_adapter.network.turns import turn_queue
 from agent_adapter.network.turns.turn import Staged
 from agent_adapter.network.turns.turn_types import TurnRef
-from agent_adapter.store.base import Operation, Store
+from agent_adapter.store.base import Operation, Store, Transaction
+from agent_adapter.store.witness import keys_of_channel
 
 
 class HubTurnPort:
@@ -50,7 +51,7 @@ class HubTurnPort:
         holds when the intent is written.
         """
         if getattr(self._hub, "store", None) is store:
-            return partial(turn_queue.stale_reason, ref=self.ref)
+            return _Fence(self.ref)
         try:
             await self._hub.check_turn(self.ref)
         except StaleTurn:
@@ -62,3 +63,17 @@ class HubTurnPort:
                 f"cannot be asked ({exc})"
             ) from exc
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """Why an attempt may not write any more; depends on its channel alone."""
+
+    ref: TurnRef
+
+    def __call__(self, tx: Transaction) -> str | None:
+        return turn_queue.stale_reason(tx, self.ref)
+
+    def keys(self) -> frozenset[str]:
+        """What it looks at."""
+        return keys_of_channel(self.ref.channel_id)

@@ -12,13 +12,16 @@ from agent_adapter.core.errors import NetworkError
 from agent_adapter.network.events.event import HubEvent, checked_kinds, position_of
 from agent_adapter.network.events.reading import EventPage, read_events
 from agent_adapter.network.events.recent_errors import RecentErrors
-from agent_adapter.store.base import Operation
+from agent_adapter.store.base import Operation, Store
+from agent_adapter.store.positions import COLUMNS
+from agent_adapter.store.watching import LONGEST_SECONDS, ChangeWatch, Settling, Telling
 
 Read = Callable[[Operation[Any]], Awaitable[Any]]
 
 _LOOK_SECONDS = 1.0
-"""How often a reader that waits looks for what other processes wrote."""
+"""How often a reader that waits looks for what other processes wrote, where nothing tells of it."""
 
+_TABLES = tuple({table: None for table, _ in COLUMNS})
 _PAGE = 200
 
 
@@ -32,8 +35,12 @@ class EventFeed:
         settle: returns when the listeners have seen what was written; `None` without listeners.
     """
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Read, store: Store, *, own_clock: bool = False) -> None:
         self.read = read
+        self._store = store
+        self._tells = isinstance(store, Telling)
+        # Positions follow the hub's clock: with its own they say nothing of those of others.
+        self._settling = None if own_clock or not isinstance(store, Settling) else store
         self.newest = 0
         self.has_readers = False
         self.closed = False
@@ -68,7 +75,10 @@ class EventFeed:
         self, after: int, kinds: frozenset[str] | None, limit: int, tenant: str | None
     ) -> EventPage:
         """A page of events; see `read_events`."""
-        op = partial(read_events, after=after, kinds=kinds, limit=limit, tenant=tenant)
+        before = None if self._settling is None else await self._settling.settled()
+        op = partial(
+            read_events, after=after, kinds=kinds, limit=limit, tenant=tenant, before=before
+        )
         page: EventPage = await self.read(op)
         return page
 
@@ -88,6 +98,8 @@ class EventFeed:
         """
         loop = asyncio.get_running_loop()
         until = None if timeout is None else loop.time() + timeout
+        told = ChangeWatch(self._store, _TABLES) if self._tells else None
+        look = _LOOK_SECONDS if told is None else LONGEST_SECONDS
         while not (self.closed or is_over()):
             newest = self.newest
             page = await self.page(after, kinds, limit, tenant)
@@ -95,22 +107,28 @@ class EventFeed:
                 return page
             after = page.position
             if not page.more:
-                left = _LOOK_SECONDS if until is None else min(_LOOK_SECONDS, until - loop.time())
+                left = look if until is None else min(look, until - loop.time())
                 if left <= 0:
                     break
-                await self.wait(newest, left)
+                await self.wait(newest, left, told)
         return EventPage([], after, more=False)
 
-    async def wait(self, newest: int, seconds: float) -> None:
-        """Return when something is newer than `newest`, the feed rings, or the time is over."""
+    async def wait(self, newest: int, seconds: float, told: ChangeWatch | None = None) -> None:
+        """Return when something is newer than `newest`, the feed rings, or the time is over.
+
+        Also when the store tells `told` of what another process has written.
+        """
         if self.closed or newest != self.newest:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(future)
         self.has_readers = True
+        others = [] if told is None else [asyncio.ensure_future(told.wait(seconds, seconds))]
         try:
-            await asyncio.wait([future], timeout=seconds)
+            await asyncio.wait([future, *others], timeout=seconds, return_when="FIRST_COMPLETED")
         finally:
+            for other in others:
+                other.cancel()
             self._waiting.discard(future)
             self.has_readers = bool(self._waiting)
 

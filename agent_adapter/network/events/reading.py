@@ -55,9 +55,11 @@ def read_events(
     kinds: frozenset[str] | None = None,
     limit: int = 200,
     tenant: str | None = None,
+    before: int | None = None,
 ) -> EventPage:
     """The events behind `after`, oldest first, out of at most `limit` of each source.
 
+    Those from the position `before` on are left for later: an earlier one may still come.
     `tenant` leaves out what concerns channels and participants of others; `None` is all.
     """
     found: list[tuple[int, HubEvent]] = []
@@ -66,7 +68,8 @@ def read_events(
         if not source.has(kinds):
             continue
         column = source.column
-        rows = tx.select(source.table, {f"{column} >": after}, order_by=column, limit=limit)
+        where = {f"{column} >": after} | ({} if before is None else {f"{column} <": before})
+        rows = tx.select(source.table, where, order_by=column, limit=limit)
         found += [(row[column], source.event(row, row[column])) for row in rows]
         if len(rows) == limit:
             # Beyond its last row this source may have more: the others must not run ahead.

@@ -7,6 +7,7 @@ import contextvars
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from agent_adapter.core.errors import AgentAdapterError, NetworkError, NotFoundError, StoreError
@@ -23,6 +24,7 @@ from agent_adapter.network.hub.outbox import Backlog, Outbox
 from agent_adapter.network.turns.turn_types import Receiver, RunTurn
 from agent_adapter.store.base import Operation, Row, Store, Transaction
 from agent_adapter.store.positions import MEMO
+from agent_adapter.store.witness import keys_of_channel
 
 T = TypeVar("T")
 
@@ -59,7 +61,7 @@ class ChannelService:
         context: contextvars.Context,
     ) -> None:
         self.store = store
-        self.feed = EventFeed(self.read)
+        self.feed = EventFeed(self.read, store, own_clock=clock is not None)
         self._holder = holder
         self._adapters = adapters
         self.late_refusals = 0
@@ -85,16 +87,17 @@ class ChannelService:
         """Call `offer` with each turn that a change makes due."""
         self._offer = offer
 
-    # --- operations ---------------------------------------------------------------------------
+    async def write(self, op: Operation[T], channel_id: str | None = None) -> T:
+        """Run `op` whole or not at all; raises the `NetworkError` with which it refuses.
 
-    async def write(self, op: Operation[T]) -> T:
-        """Run `op` whole or not at all; raises the `NetworkError` with which it refuses."""
-        value = await self._write(op)
+        With `channel_id` it depends on that channel alone: it may run beside others.
+        """
+        value = await self._write(op, channel_id)
         if self.feed.settle is not None:
             await self.feed.settle()
         return value
 
-    async def _write(self, op: Operation[T]) -> T:
+    async def _write(self, op: Operation[T], channel_id: str | None = None) -> T:
         late = False
         position: Row | None = None
 
@@ -109,6 +112,8 @@ class ChannelService:
             position = tx.memo.get(MEMO)
             return value
 
+        if channel_id is not None:
+            run.keys = partial(keys_of_channel, channel_id)  # type: ignore[attr-defined]  # of an operation
         try:
             value = await self.store.write(run)
         except NetworkError as exc:
@@ -134,7 +139,7 @@ class ChannelService:
 
         return await self.store.read(run)
 
-    async def write_leased(self, op: Operation[T]) -> T:
+    async def write_leased(self, op: Operation[T], channel_id: str | None = None) -> T:
         """Run `op` if this hub still holds the store's lease; `HubReplaced` otherwise."""
 
         def run(tx: Transaction) -> T:
@@ -142,7 +147,7 @@ class ChannelService:
             leases.check(tx, self._holder)
             return op(tx)
 
-        return await self._write(run)
+        return await self._write(run, channel_id)
 
     def is_altered(self, channel_id: str) -> bool:
         """Whether the channel was found changed by something else than this library."""
@@ -177,11 +182,13 @@ class ChannelService:
         op: ChannelOperation,
         *,
         delivers: bool = True,
+        alone: bool = False,
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> Any:
         """Run `op` on a channel under the lease, after all earlier changes; deliver its result.
 
-        A copy of a log `delivers` nothing: its entries were delivered in the first channel.
+        A copy of a log `delivers` nothing: its entries were delivered in the first channel. It
+        reads that one too, and so runs `alone`, beside no other operation.
         `before` is awaited first, while no other change of the channel runs.
         """
         if channel_id not in self.whole:
@@ -202,7 +209,7 @@ class ChannelService:
                 return op(tx, cached)
 
             try:
-                result = await self.write_leased(run)
+                result = await self.write_leased(run, None if alone else channel_id)
                 if type(result) is Change:
                     self.tell(result, await self._missed_before(result))
             except (asyncio.CancelledError, StoreError):
@@ -266,8 +273,7 @@ class ChannelService:
             return await future
         finally:
             watchers = self._watchers.get(channel_id, [])
-            if future in watchers:
-                watchers.remove(future)
+            watchers[:] = [one for one in watchers if one is not future]
             if not watchers:
                 self._watchers.pop(channel_id, None)
 
@@ -276,8 +282,6 @@ class ChannelService:
         future: asyncio.Future[ChannelSnapshot] = asyncio.get_running_loop().create_future()
         self._watchers.setdefault(channel_id, []).append(future)
         return future
-
-    # --- receivers ----------------------------------------------------------------------------
 
     def attach(self, agent_id: str, receiver: Receiver) -> None:
         """Deliver a participant's envelopes to `receiver`."""
@@ -380,7 +384,8 @@ class ChannelService:
             async with self._locks.setdefault(channel_id, asyncio.Lock()):
                 try:
                     # A write, though it only reads: it runs after the operation in doubt.
-                    change = await self._write(lambda tx: self._current(tx, channel_id))
+                    current = partial(self._current, channel_id=channel_id)
+                    change = await self._write(current, channel_id)
                     self.tell(change, await self._missed_before(change))
                 except AgentAdapterError as exc:
                     _log.info("%s: %s", channel_id, exc)
@@ -390,9 +395,5 @@ class ChannelService:
     def _current(self, tx: Transaction, channel_id: str) -> Change:
         row = channel_row(tx, channel_id)
         turn = tx.get("turns", row["turn_id"]) if row["turn_id"] is not None else None
-        due = turn is not None and turn["state"] == "due" and turn["due_at"] is not None
-        return Change(
-            channel_id,
-            load_snapshot(tx, row, self._adapters),
-            due=(turn,) if due and turn is not None else (),
-        )
+        due = () if turn is None or turn["state"] != "due" or turn["due_at"] is None else (turn,)
+        return Change(channel_id, load_snapshot(tx, row, self._adapters), due=due)

@@ -45,6 +45,7 @@ class Continuing(ChannelReads):
             made,
             lambda tx, cached: forking.fork(tx, self._context, channel_id, at, made),
             delivers=False,
+            alone=True,
         )
         return made
 

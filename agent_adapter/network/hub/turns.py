@@ -127,8 +127,8 @@ class Turns:
         found = await self._service.read(op)
         return sorted(found, key=lambda item: item.expected_at)
 
-    async def start_turn(self, turn_id: str) -> StartedTurn | None:
-        """Claim a due turn for a new attempt; `None` if it is not due.
+    async def start_turn(self, turn_id: str, channel_id: str | None = None) -> StartedTurn | None:
+        """Claim a due turn, of that channel where it is known; `None` if it is not due.
 
         That is so too while its channel is paused, or was changed in the store.
         """
@@ -138,18 +138,18 @@ class Turns:
             row = None if turn is None else tx.get("channels", turn["channel_id"])
             if row is None or row["paused"] or row["state"] != ChannelState.ACTIVE.value:
                 return None
-            channel_id: str = row["channel_id"]
-            if channel_id not in self._service.whole:
-                return None if self._service.is_altered(channel_id) else channel_id
+            found_in: str = row["channel_id"]
+            if found_in not in self._service.whole:
+                return None if self._service.is_altered(found_in) else found_in
             started = turn_queue.start(tx, turn_id)
             cached = self._service.snapshots.get(row["channel_id"])
             return None if started is None else _started(tx, started, row, self._context, cached)
 
-        found = await self._service.write_leased(op)
+        found = await self._service.write_leased(op, channel_id)
         if isinstance(found, str):
             with contextlib.suppress(ChannelAltered):
                 await self._service.check(found)
-            found = await self._service.write_leased(op)
+            found = await self._service.write_leased(op, channel_id)
         return None if isinstance(found, str) else found
 
     async def check_turn(self, ref: TurnRef) -> None:
@@ -165,7 +165,9 @@ class Turns:
 
         `StaleTurn` if another attempt has begun.
         """
-        await self._service.write(lambda tx: turn_queue.stage(tx, ref, call_key, body))
+        await self._service.write(
+            lambda tx: turn_queue.stage(tx, ref, call_key, body), ref.channel_id
+        )
 
     async def end_silent_turn(self, ref: TurnRef, adopted: Collection[str] = ()) -> None:
         """End a turn without a packet; its staged changes are written."""
@@ -258,7 +260,7 @@ class Turns:
 
     async def release_turn(self, ref: TurnRef) -> None:
         """Give a turn back without counting the attempt; it is due at once."""
-        row = await self._service.write(lambda tx: turn_queue.release(tx, ref))
+        row = await self._service.write(lambda tx: turn_queue.release(tx, ref), ref.channel_id)
         self.dispatcher.told(ref)
         self.dispatcher.offer(row)
 

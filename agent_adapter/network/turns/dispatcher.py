@@ -20,8 +20,8 @@ _log = logging.getLogger("agent_adapter.network")
 class TurnKeeper(Protocol):
     """The operations of a hub that the dispatcher uses."""
 
-    async def start_turn(self, turn_id: str) -> StartedTurn | None:
-        """Start a due turn; `None` if it is no longer due."""
+    async def start_turn(self, turn_id: str, channel_id: str | None = None) -> StartedTurn | None:
+        """Start a due turn of a channel; `None` if it is no longer due."""
         ...
 
     async def end_silent_turn(self, ref: TurnRef) -> None:
@@ -180,7 +180,7 @@ class Dispatcher:
     async def _run(self, row: Row, run_turn: RunTurn | None) -> None:
         if run_turn is None:
             return
-        started = await self._keeper.start_turn(row["turn_id"])
+        started = await self._keeper.start_turn(row["turn_id"], row["channel_id"])
         if started is None:
             return
         ref = started.ref

@@ -14,7 +14,7 @@ class ServerClock:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._ahead = 0.0
-        self._is_own = clock is not time.time
+        self.is_own = clock is not time.time
 
     def __call__(self) -> float:
         """Seconds since the epoch."""
@@ -22,7 +22,7 @@ class ServerClock:
 
     def set(self, server: float) -> None:
         """The server has just said what time it is."""
-        if not self._is_own:
+        if not self.is_own:
             self._ahead = server - self._clock()
 
     @property

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from agent_adapter.store.base import Condition, Operation, Row
 from agent_adapter.store.sql.transaction import SqlTransaction
+from agent_adapter.store.witness import CHANNEL
 
 STORE = "store"
 """The key of the whole store."""
@@ -30,6 +31,25 @@ def lock_id(kind: str, key: str) -> int:
 
 
 _STORE_ID = lock_id(STORE, "")
+
+
+# A lock of two numbers, which no other lock of ours is: a mark, and the microsecond.
+_MARK = 0x5AA
+_MARKED = f"{_MARK} << 20"
+_MICROSECONDS = "(extract(epoch FROM {}) * 1000000)::bigint"
+_TAKE_MARK = (
+    f"SELECT pg_advisory_xact_lock_shared(({_MARKED}) | (at >> 32)::int,"  # noqa: S608 - no values
+    " ((at & 4294967295) - 2147483648)::int)"
+    f" FROM (SELECT {_MICROSECONDS.format('clock_timestamp()')} AS at) AS clock"
+)
+_FIND_MARKS = (
+    # The time first: a transaction that is marked later has later positions.
+    f"SELECT {_MICROSECONDS.format('statement_timestamp()')},"  # noqa: S608 - no values
+    " array(SELECT ((classid::bigint & 1048575) << 32) | (objid::bigint # 2147483648)"
+    " FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2"
+    f" AND classid::bigint >> 20 = {_MARK}"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+)
 
 
 class KeyMissing(Exception):
@@ -61,7 +81,11 @@ def taking(keys: frozenset[str] | None) -> str:
     # The shared lock first, in a statement of its own: whoever waits for a key must not keep one
     # who holds that key from the store.
     each = f"unnest('{{{ids}}}'::bigint[]) k"
-    return f"{shared}; SELECT count(pg_advisory_xact_lock(k)) FROM {each}"  # noqa: S608 - numbers
+    taken = f"{shared}; SELECT count(pg_advisory_xact_lock(k)) FROM {each}"  # noqa: S608 - numbers
+    # Transactions on channels write events beside each other: readers see by the mark which
+    # positions may still come.
+    marked = any(key.startswith(CHANNEL) for key in keys)
+    return f"{taken}; {_TAKE_MARK}" if marked else taken
 
 
 class LockedTransaction(SqlTransaction):
@@ -91,6 +115,12 @@ class LockedTransaction(SqlTransaction):
             self._check(str(where["run_id"]))  # chains are moved one by one
         self.changed.add(table)
         return super().update(table, where, values)
+
+    def marks(self) -> tuple[int, list[int]]:
+        """The time in microseconds, and when transactions that write events began before it."""
+        self._cursor.execute(_FIND_MARKS)
+        now, found = self._cursor.fetchone()
+        return now, found
 
     def _check(self, chain: str) -> None:
         if self.held is not None and chain not in self.held:

@@ -41,6 +41,7 @@ from agent_adapter.store.postgres.migrate import migrate
 from agent_adapter.store.postgres.owners import PostgresOwner
 from agent_adapter.store.postgres.readers import PostgresReaders
 from agent_adapter.store.postgres.session import ProcessSession
+from agent_adapter.store.postgres.settling import settled
 from agent_adapter.store.postgres.writer import PostgresWriter
 from agent_adapter.store.sql.keyfile import (
     checked_key,
@@ -130,6 +131,15 @@ class PostgresStore:
         self._current()
         session = self._session
         return await session.changed(tables, seconds, session.change if since is None else since)
+
+    async def settled(self) -> int | None:
+        """The position before which no event will come that is not there yet.
+
+        Waits for the transactions that may write one: a moment, and not for one that stands still.
+        `None` with a clock of the program's own, since positions follow it.
+        """
+        self._current()
+        return None if self._clock.is_own else await settled(self._readers.read)
 
     async def flush(self) -> None:
         """Return when everything posted so far is durable."""
