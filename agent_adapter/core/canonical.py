@@ -14,7 +14,6 @@ import enum
 import hashlib
 import hmac
 import ipaddress
-import json
 import math
 import re
 import uuid
@@ -29,6 +28,7 @@ from zoneinfo import ZoneInfo
 
 import rfc8785
 from pydantic import AnyUrl, BaseModel, Secret, SecretBytes, SecretStr, TypeAdapter
+from pydantic_core import PydanticSerializationError, to_json
 
 from agent_adapter.core.content import Artifact, Audio, File, Image, Json, Media, Text
 
@@ -61,9 +61,11 @@ def canon(value: Any, key: bytes = b"") -> bytes:
     """
     plain = tagged(value, key)
     try:
-        if _keys_are_ascii(plain):
-            text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-            return text.encode()
+        # For plain values in this order `to_json` writes the same bytes, in a tenth of the time.
+        return to_json(_ordered(plain))
+    except (_KeyIsNotAscii, PydanticSerializationError, RecursionError, ValueError):
+        pass  # no error has this one as its context
+    try:
         return rfc8785.dumps(plain)
     except (UnicodeEncodeError, rfc8785.CanonicalizationError):
         return rfc8785.dumps(_without_surrogates(plain))
@@ -167,12 +169,18 @@ def _masked(value: Any, key: bytes) -> dict[str, str]:
     return {"$secret": keyed_hash(key, canon(value))}
 
 
-def _keys_are_ascii(value: Any) -> bool:
+class _KeyIsNotAscii(Exception):
+    """Keys are ordered by UTF-16 units, which for these are not Python's own order."""
+
+
+def _ordered(value: Any) -> Any:
+    """`value` with the keys of every object in order."""
     if type(value) is dict:
-        return all(name.isascii() and _keys_are_ascii(item) for name, item in value.items())
-    if type(value) is list:
-        return all(_keys_are_ascii(item) for item in value)
-    return True
+        names = sorted(value)
+        if not "".join(names).isascii():
+            raise _KeyIsNotAscii
+        return {name: _ordered(value[name]) for name in names}
+    return [_ordered(item) for item in value] if type(value) is list else value
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -6,12 +6,16 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from agent_adapter.core.errors import AgentAdapterError
 from agent_adapter.core.identity import Identity, Position, Reentry
 from agent_adapter.core.inert import MAX_NAME, bounded
 
 Texts = str | Sequence[str]
 Said = Texts | Callable[[], Texts | Awaitable[Texts]] | None
 """What the user said: texts, or a function that finds them when they are asked for."""
+
+SERVED: Any = "served"
+"""The `call_ref` of a context whose call is over, and that nothing of the call can have kept."""
 
 _NAMES = ("call_id", "run_id", "thread_id", "principal", "tenant", "parent_call_id")
 
@@ -156,6 +160,8 @@ class ToolContext:
         `ToolFailed` for an exception of `fn`, which is its `__cause__`, and `ToolInDoubt` where it
         was begun before and its outcome is unknown.
         """
+        if self.call_ref is SERVED:
+            raise AgentAdapterError(f"{self!r}: its call has ended, so it takes no more steps")
         runtime = getattr(self.call_ref, "runtime", None)
         if runtime is not None:
             return await runtime.step(self.call_ref, name, fn, args)

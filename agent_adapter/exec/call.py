@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -35,6 +36,8 @@ from agent_adapter.store.keys import (
 UNREAD: Row = {}
 """A row that was not looked up yet."""
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
 
 class Call:
     """The state of one call; each step of the pipeline reads and fills in a part of it.
@@ -42,54 +45,45 @@ class Call:
     It is also what hooks see (`spec`, `arguments`, `ctx`).
     """
 
-    __slots__ = (
-        "_digest",
-        "_intent",
-        "_payload",
-        "_raw_digest",
-        "accepted",
-        "approval",
-        "asked",
-        "call_key",
-        "claim",
-        "conversation",
-        "cost",
-        "countdown",
-        "ctx",
-        "decision",
-        "denial",
-        "depth",
-        "done",
-        "doubts",
-        "earlier",
-        "entered",
-        "entry",
-        "foreign",
-        "given",
-        "going_on",
-        "injected",
-        "labels",
-        "left",
-        "limits",
-        "matched",
-        "n",
-        "nested",
-        "once_key",
-        "parent",
-        "plan",
-        "position_key",
-        "records",
-        "requester",
-        "root_run_id",
-        "run_id",
-        "run_is_known",
-        "runtime",
-        "scope",
-        "spec",
-        "take",
-        "values",
-        "waits",
-    )
+    # What a call is before a step fills it in: most calls leave most of it as it is here, and an
+    # attribute that is not set costs nothing.
+    scope: RunScope | None = None
+    parent: Call | None = None
+    depth = 1
+    requester: str | None = None
+    conversation: str | None = None
+    position_key: str | None = None
+    values: dict[str, Any] | None = None
+    injected: Mapping[str, Any] = _NOTHING
+    decision: ApprovalDecision | None = None
+    approval: dict[str, Any] | None = None
+    take: Take | None = None
+    accepted: frozenset[str] = frozenset()
+    doubts: frozenset[str] = frozenset()
+    earlier: tuple[Row, ...] = ()
+    asked: str | None = None
+    denial: Row | None = UNREAD
+    labels: tuple[str, ...] | None = None
+    call_key: str | None = None
+    n: int | None = None
+    claim: tuple[Any, int] | None = None
+    once_key: str | None = None
+    cost = 0.0
+    entered = False
+    done = False
+    matched = False
+    nested = False
+    foreign = False
+    left: Row | None = None
+    going_on: str | None = None
+    entry: int | None = None
+    waits: AgentAdapterError | None = None
+    countdown: Countdown | None = None
+    records: Store | None = None
+    _digest: str | None = None
+    _intent: Intent | None = None
+    _payload: bytes | None = None
+    _raw_digest: str | None = None
 
     def __init__(
         self,
@@ -107,50 +101,20 @@ class Call:
         self.plan = runtime.plans.get(spec) or runtime.plan(spec)
         self.given = args
         self.ctx = ctx
-        self.values: dict[str, Any] | None = None
-        self.injected: dict[str, Any] = {}
-        self.decision: ApprovalDecision | None = None
-        self.approval: dict[str, Any] | None = None
-        self.take: Take | None = None
-        self.accepted: frozenset[str] = frozenset()
-        self.doubts: frozenset[str] = frozenset()
-        self.earlier: tuple[Row, ...] = ()
-        self.asked: str | None = None
-        self.denial: Row | None = UNREAD
-        self.labels: tuple[str, ...] | None = None
-        self.call_key: str | None = None
-        self.n: int | None = None
-        self.claim: tuple[Any, int] | None = None
-        self.once_key: str | None = None
-        self.cost = 0.0
-        self.entered = self.done = self.matched = self.nested = self.foreign = False
-        self.left: Row | None = None
-        self.going_on: str | None = None
-        self.entry: int | None = None
-        self.waits: AgentAdapterError | None = None
-        self.countdown: Countdown | None = None
-        self.records: Store | None = None
-        self._digest: str | None = None
-        self._intent: Intent | None = None
-        self._payload: bytes | None = None
-        self._raw_digest: str | None = None
         if call_id is not None:
             ctx.call_id = call_id
-        self._find_run()
-        ctx.call_id = ctx.call_id or new_id("call")  # some models send an empty id
-
-    def _find_run(self) -> None:
-        """Find the call's run, its place in the run, and what it inherits."""
-        ctx = self.ctx
-        self.parent: Call | None = None
-        self.scope: RunScope | None = None
-        self.limits: RunLimits | None = self.runtime.limits
-        self.depth = 1
+        self.limits: RunLimits | None = runtime.limits
         if (around := current_scope.get()) is not None:
             around.place(self)
         # Most bare calls name nothing; asking each name for its length costs them a microsecond.
         if ctx.call_id or ctx.run_id or ctx.thread_id or ctx.principal or ctx.tenant:
             ctx.bound_names()
+        self._find_run(ctx)
+        if not ctx.call_id:  # some models send an empty id
+            ctx.call_id = new_id("call")
+
+    def _find_run(self, ctx: ToolContext) -> None:
+        """Find the call's run, its place in the run, and what it inherits."""
         if ctx.run_id is None:
             # It names the call's entries in the ledger; no rule is kept for a run like that.
             ctx.run_id = new_id("run")
@@ -166,13 +130,30 @@ class Call:
             self.run_is_known = ctx.run_is_known if given is None else run is not None
             self.root_run_id = self.run_id
             self.requester = ctx.principal
-            self.conversation: str | None = RUN_SCOPE + self.run_id if self.run_is_known else None
             if dialogue is not None:
                 self.conversation = conversation_key(ctx.tenant, dialogue)
-        anchor = None if given is None else given.anchor
-        within = self.run_id if anchor is None else run_key(ctx.tenant, anchor)
-        self.position_key: str | None = (
-            place_of(within, ctx.position) if ctx.position is not None else None
+            elif self.run_is_known:
+                self.conversation = RUN_SCOPE + self.run_id
+        if ctx.position is not None:
+            anchor = None if given is None else given.anchor
+            within = self.run_id if anchor is None else run_key(ctx.tenant, anchor)
+            self.position_key = place_of(within, ctx.position)
+
+    def is_bare(self) -> bool:
+        """Whether nothing but to validate, to run and to record is to be done for this call.
+
+        That is so where `Plan.direct` says it of the tool: this is about who calls it, and how.
+        """
+        ctx = self.ctx
+        return (
+            self.scope is None
+            and self.parent is None
+            and self.values is None
+            and self.position_key is None
+            and ctx.approval is None
+            and ctx.attempt == 1
+            and not ctx.reexecutes
+            and ctx.incomplete is None
         )
 
     def run_scope(self) -> RunScope | None:

@@ -232,6 +232,8 @@ class Executor:
         try:
             if watched and self.runtime.events.active():
                 return await telemetry.watch(call, pipeline.run_call(call))
+            if call.plan.direct and call.is_bare():
+                return await pipeline.run_bare(call)
             return await pipeline.run_call(call)
         except AgentAdapterError as exc:
             self._refused(call, exc)

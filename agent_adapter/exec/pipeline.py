@@ -9,6 +9,7 @@ import logging
 from functools import partial
 from typing import Any
 
+from agent_adapter.core.context import SERVED
 from agent_adapter.core.errors import (
     AgentAdapterError,
     GuardrailBlocked,
@@ -25,6 +26,7 @@ from agent_adapter.exec.approval import decide
 from agent_adapter.exec.call import Call
 from agent_adapter.exec.replay import Recorded
 from agent_adapter.exec.threads import Late
+from agent_adapter.store.intents import Intent
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +64,30 @@ async def run_call(call: Call) -> Any:
         guard = partial(_guarded, call) if checked else None
         return await cache.shared(call, spec.cache, lambda: _execute(call), guard)
     return await _execute(call)
+
+
+async def run_bare(call: Call) -> Any:
+    """`run_call` for a call of which `Call.is_bare`: every step that has no work is left out.
+
+    A read of scalars is most of what an agent does, and each step costs it some.
+    """
+    spec = call.spec
+    try:
+        values = call.values = spec.arguments.validate(spec.name, call.given)
+        value = await run.bare(call, values)
+    except BaseException as exc:
+        if call.entered:
+            record.post_read(call, call.intent(), record.outcome_of(call, error=exc))
+        raise
+    finally:
+        # The tool has not seen its context. Without this the two are a cycle, and each call is
+        # left to the garbage collector.
+        call.ctx.call_ref = SERVED
+    encoded = spec.result.encode(value)
+    if len(encoded[1]) > call.runtime.max_result_bytes:
+        raise await _kept_back(call, None, encoded[1])
+    record.post_flat_read(call, value, *encoded)
+    return value
 
 
 async def _execute(call: Call) -> Any:
@@ -180,16 +206,21 @@ async def _run_unbegun(call: Call) -> Any:
     # The hot path: of a read of scalars nothing but the bytes is made here.
     encoded = call.spec.result.encode(value)
     if len(encoded[1]) > call.runtime.max_result_bytes:
-        call.done = True
-        error = await large.keep_back(call, encoded[1])
-        record.post_read(call, intent or call.intent(), record.outcome_of(call, error=error))
-        raise error
+        raise await _kept_back(call, intent, encoded[1])
     if intent is None and call.decision is None and call.ctx.try_number == 1:
         record.post_flat_read(call, value, *encoded)
     else:
         outcome = record.outcome_of(call, value, encoded=encoded)
         record.post_read(call, intent or call.intent(), outcome)
     return value
+
+
+async def _kept_back(call: Call, intent: Intent | None, data: bytes) -> AgentAdapterError:
+    """The error that stands for a result which is too large to be kept; it is recorded."""
+    call.done = True
+    error = await large.keep_back(call, data)
+    record.post_read(call, intent or call.intent(), record.outcome_of(call, error=error))
+    return error
 
 
 async def _marked(call: Call, late: Late | None = None) -> Any:

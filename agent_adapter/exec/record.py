@@ -172,33 +172,32 @@ class FlatRead:
     them in the queue cost the garbage collector little.
     """
 
-    __slots__ = (
-        "_data",
-        "_facts",
-        "_given",
-        "_ids",
-        "_in_flight",
-        "_keys",
-        "_names",
-        "_spec",
-        "_tag",
-        "_values",
-    )
+    __slots__ = ("_call", "_data", "_facts", "_given", "_in_flight", "_spec", "_tag", "_values")
 
     def __init__(self, call: Call, tag: str, data: bytes, facts: dict[str, Any]) -> None:
-        ctx = call.ctx
+        ctx, run_id, parent = call.ctx, call.run_id, call.parent
         self._in_flight = call.runtime.in_flight
         self._spec = call.spec
         self._given = dict(call.given)
         self._values = call.values or {}
-        self._names = (call.call_key, call.run_id, ctx.thread_id, ctx.principal, ctx.tenant)
-        name = None if call.run_id == ctx.run_id else call.run_name
-        self._keys = (call.position_key, call.conversation, name)
-        parent = call.parent.key() if call.parent is not None else None
-        self._ids = (ctx.call_id, ctx.attempt, call.n, call.cost, parent)
         self._tag = tag
         self._data = data
         self._facts = facts
+        self._call: tuple[Any, ...] = (
+            call.call_key,
+            run_id,
+            ctx.thread_id,
+            ctx.principal,
+            ctx.tenant,
+            ctx.call_id,
+            ctx.attempt,
+            call.n,
+            call.cost,
+            None if parent is None else parent.key(),
+            call.position_key,
+            call.conversation,
+            None if run_id == ctx.run_id else call.run_name,
+        )
 
     def __call__(self, tx: Transaction) -> None:
         """Write the call."""
@@ -211,7 +210,7 @@ class FlatRead:
 
     def keys(self) -> set[str]:
         """Its run."""
-        return {self._names[1]}
+        return {self._call[1]}
 
     def _recorded(self, intent: Intent) -> RecordCall:
         outcome = Outcome(
@@ -225,9 +224,8 @@ class FlatRead:
         return RecordCall(intent, outcome, lambda: _held(self._in_flight, intent))
 
     def _intent(self, arguments: bytes) -> Intent:
-        call_key, run_id, thread_id, principal, tenant = self._names
-        call_id, attempt, n, cost, parent = self._ids
-        place, conversation, run_name = self._keys
+        call_key, run_id, thread_id, principal, tenant, *more = self._call
+        call_id, attempt, n, cost, parent, place, conversation, run_name = more
         return Intent(
             run_id=run_id,
             place=place,

@@ -49,6 +49,25 @@ async def function(call: Call, late: Late | None = None) -> Any:
             pass
 
 
+async def bare(call: Call, values: Mapping[str, Any]) -> Any:
+    """`function` for an async one without time-out, retries and injected parameters."""
+    token = current_scope.set(call)
+    call.entered = True
+    try:
+        return await call.spec.entry(**values)
+    except ToolError as exc:
+        raise _redacted(call, exc) from exc.__cause__
+    except AgentAdapterError:
+        raise
+    except Exception as exc:
+        raise _failed(call, exc) from exc
+    finally:
+        try:  # noqa: SIM105 -- see `function`
+            current_scope.reset(token)
+        except ValueError:
+            pass
+
+
 async def _once(call: Call, late: Late | None) -> Any:
     timeout = call.spec.timeout
     try:

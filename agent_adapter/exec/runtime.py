@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -33,7 +34,8 @@ class Plan:
     `begins` says that an intent must be durable before the function is entered, `looks_up` that the
     store is asked for the call's identity first, `contexts` are the parameters that take the
     context where nothing else is injected (`None` otherwise), `flat` means that every argument
-    is a scalar, `marks` that the result taints its run, `sources` that it may be trusted.
+    is a scalar, `marks` that the result taints its run, `sources` that it may be trusted. `direct`
+    says that a call has nothing to do but to validate, to run an async function and to record.
     """
 
     __slots__ = (
@@ -41,6 +43,7 @@ class Plan:
         "before",
         "begins",
         "contexts",
+        "direct",
         "fingerprint",
         "flat",
         "looks_up",
@@ -62,6 +65,8 @@ class Plan:
         self.sources = spec.source
         only_contexts = all(injection.kind == "context" for injection in spec.injected)
         self.contexts = tuple(i.name for i in spec.injected) if only_contexts else None
+        hooked = self.before or self.after or limits is not None
+        self.direct = self.flat and not hooked and _is_direct(spec)
 
 
 class Runtime:
@@ -150,6 +155,27 @@ def _bound(hooks: Iterable[Any], spec: ToolSpec, method: str) -> tuple[Any, ...]
         if bound is not None and (applies is None or applies(spec)):
             found.append(bound)
     return tuple(found)
+
+
+_SAYS_NOTHING_OF_CALLS = {"targets", "tags", "version", "egress", "irreversible", "sinks"}
+"""Policy that other steps than those of a call go by, or only steps that ask a person."""
+
+
+def _is_direct(spec: ToolSpec) -> bool:
+    """Whether no step of the pipeline but validation, the function and the record has work.
+
+    Every other policy must be as it is by default, also one that is added later.
+    """
+    usual = all(
+        getattr(spec, option.name) == option.default
+        for option in dataclasses.fields(spec)
+        if option.repr
+        and option.default is not dataclasses.MISSING
+        and option.name not in _SAYS_NOTHING_OF_CALLS | {"effects"}
+    )
+    slow = spec.arguments.may_be_slow
+    own = spec.native or spec.injected or spec.secret_parts or spec.collects is not None
+    return usual and spec.effects == "read" and spec.is_async and not (slow or own)
 
 
 def _is_flat(spec: ToolSpec) -> bool:

@@ -6,7 +6,6 @@ reserves its limits and writes its intent: all of it or nothing.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from agent_adapter.core.errors import StoreError
@@ -78,10 +77,10 @@ def end_call(tx: Transaction, outcome: Outcome) -> bool:
     Then the outcome is kept as evidence, and nothing else changes.
     """
     mine = {"call_key": outcome.call_key, "state": "open", "owner_id": tx.owner_id}
-    if not tx.update("calls", mine, _ended(tx, outcome)):
+    if not tx.update("calls", mine, _ended(tx, outcome, outcome.call_key)):
         late_outcome(tx, outcome)
         return False
-    facts = _outcome_facts(tx, outcome)
+    facts = _outcome_facts(tx, outcome, outcome.call_key, outcome.run_id)
     ledger.append(tx, outcome.run_id, "outcome", outcome.call_key, facts)
     if not outcome.reserved:
         return True
@@ -99,13 +98,16 @@ def record_call(tx: Transaction, intent: Intent, outcome: Outcome, *, above: int
     """
     n = intent.n or max(last_n(tx, intent), above) + 1
     call_key = key_of(intent, n)
-    done = dataclasses.replace(outcome, call_key=call_key, run_id=intent.run_id)
-    if not tx.insert("calls", _new_row(tx, intent, call_key, n) | _ended(tx, done)):
+    row = _new_row(tx, intent, call_key, n)
+    row |= _ended(tx, outcome, call_key)
+    if not tx.insert("calls", row):
         issued = {"last_attempt": intent.attempt}
         tx.update("calls", {"call_key": call_key, "last_attempt <": intent.attempt}, issued)
         # One that was left unfinished is gone on with in the run of whoever asks again.
-        tx.update("calls", {"call_key": call_key}, _ended(tx, done) | {"run_id": intent.run_id})
-    facts = _intent_facts(tx, intent, call_key) | _outcome_facts(tx, done)
+        ended = _ended(tx, outcome, call_key) | {"run_id": intent.run_id}
+        tx.update("calls", {"call_key": call_key}, ended)
+    facts = _intent_facts(tx, intent, call_key)
+    facts |= _outcome_facts(tx, outcome, call_key, intent.run_id)
     ledger.append(tx, intent.run_id, "call", call_key, facts)
 
 
@@ -194,11 +196,11 @@ def _new_row(tx: Transaction, intent: Intent, call_key: str, n: int) -> Row:
         "result": None,
         "cost": intent.cost,
         "once_key": intent.once_key,
-        "record_id": (intent.approval or {}).get("id"),
+        "record_id": None if intent.approval is None else intent.approval.get("id"),
         "place": intent.place,
         "conversation": intent.conversation,
         "asker": intent.asker,
-        "replaces": _replaced(tx, intent),
+        "replaces": _replaced(tx, intent) if intent.accepted else None,
     }
 
 
@@ -211,16 +213,16 @@ def _replaced(tx: Transaction, intent: Intent) -> str | None:
 
 
 def _intent_facts(tx: Transaction, intent: Intent, call_key: str) -> dict[str, Any]:
-    optional = {
-        "principal": intent.principal,
-        "tenant": intent.tenant,
-        "run_name": intent.run_name,
-        "parent": intent.parent_call_key,
-        "approval": intent.approval,
-        "cost": intent.cost,
-        "accepted": sorted(intent.accepted),
-    }
-    given = {name: value for name, value in optional.items() if value}
+    optional = (
+        ("principal", intent.principal),
+        ("tenant", intent.tenant),
+        ("run_name", intent.run_name),
+        ("parent", intent.parent_call_key),
+        ("approval", intent.approval),
+        ("cost", intent.cost),
+        ("accepted", sorted(intent.accepted)),
+    )
+    given = {name: value for name, value in optional if value}
     kept = ledger.put_payload(tx, f"{call_key}.arguments", intent.run_id, intent.arguments)
     return {
         "tool": intent.tool,
@@ -234,7 +236,7 @@ def _intent_facts(tx: Transaction, intent: Intent, call_key: str) -> dict[str, A
     }
 
 
-def _ended(tx: Transaction, outcome: Outcome) -> Row:
+def _ended(tx: Transaction, outcome: Outcome, call_key: str) -> Row:
     if outcome.ending == "unknown":
         tx.memo.pop(UNCLEAR, None)
     values: Row = {
@@ -245,19 +247,19 @@ def _ended(tx: Transaction, outcome: Outcome) -> Row:
         "finished_at": tx.now,
     }
     if outcome.result is not None:
-        values["result"] = f"{outcome.call_key}.result"
+        values["result"] = f"{call_key}.result"
     return values
 
 
-def _outcome_facts(tx: Transaction, outcome: Outcome) -> dict[str, Any]:
+def _outcome_facts(tx: Transaction, outcome: Outcome, call_key: str, run_id: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"ending": outcome.ending}
     if outcome.error_kind is not None:
         facts["error"] = outcome.error_kind
     if outcome.result is not None:
         data = tagged_result(outcome.tag, outcome.result)
-        id = f"{outcome.call_key}.result"
-        facts["result"] = ledger.put_payload(tx, id, outcome.run_id, data)
-    return facts | outcome.facts
+        facts["result"] = ledger.put_payload(tx, f"{call_key}.result", run_id, data)
+    facts |= outcome.facts
+    return facts
 
 
 def tagged_result(tag: str, data: bytes) -> bytes:

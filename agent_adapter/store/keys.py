@@ -11,7 +11,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from pydantic_core import to_json
+
 from agent_adapter.core.inert import MAX_NAME, bounded
+from agent_adapter.store.text import UNWRITABLE
 
 TENANT_MARK = "tenant:"
 """The prefix of the key of a tenant's run."""
@@ -69,6 +72,16 @@ def asker_of(tenant: str, principal: str | None) -> str:
 
 
 def _hash(*parts: Any) -> str:
-    # JSON of texts, whole numbers and lists of them is canonical: one value, one encoding. ASCII
-    # escapes also carry what UTF-8 cannot, such as a lone surrogate.
-    return hashlib.sha256(_encode(parts).encode()).hexdigest()[:40]
+    return hashlib.sha256(_encoded(parts)).hexdigest()[:40]
+
+
+def _encoded(parts: tuple[Any, ...]) -> bytes:
+    """JSON of texts, whole numbers and lists of them: one value, one encoding."""
+    try:
+        data = to_json(parts)
+    except UNWRITABLE:
+        data = b"\x7f"
+    if data.isascii() and b"\x7f" not in data:
+        return data  # for these it writes what the encoder below writes, in a tenth of the time
+    # ASCII escapes also carry what UTF-8 cannot, such as a lone surrogate.
+    return _encode(parts).encode()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -52,13 +53,16 @@ Touched = dict[tuple[str, Any], tuple[Row, bool]]
 
 @dataclass(frozen=True, slots=True)
 class _Witnessed:
-    """One table: its key, the columns of a digest in a fixed order, and the chain of a row."""
+    """One table: its key, the columns of a digest in a fixed order, and the chain of a row.
+
+    `numbers` are the columns that a database gives back in another type than they may have here:
+    name, type here, type there.
+    """
 
     key: tuple[str, ...]
     columns: tuple[str, ...]
     of: Callable[[Row], tuple[Any, ...]]
-    reals: tuple[str, ...]
-    integers: tuple[str, ...]
+    numbers: tuple[tuple[str, type, type], ...]
     chain: _Chain
 
 
@@ -158,6 +162,8 @@ _CHANGES_UNSEEN = {"tokens": {"last_used_at"}}
 """Columns that tell nothing about what was decided, and change too often for an entry."""
 
 
+_KEPT_AS: Mapping[str, tuple[type, type]] = {"real": (int, float), "int": (bool, int)}
+
 _name = attrgetter("name")
 
 
@@ -173,8 +179,7 @@ def _declared() -> dict[str, _Witnessed]:
             key=table.key,
             columns=names,
             of=itemgetter(*names),
-            reals=tuple(c.name for c in columns if c.kind == "real"),
-            integers=tuple(c.name for c in columns if c.kind == "int"),
+            numbers=tuple((c.name, *_KEPT_AS[c.kind]) for c in columns if c.kind in _KEPT_AS),
             chain=_CHAINS[table.name],
         )
     return found
@@ -228,18 +233,22 @@ def row_digest(key: bytes, table: str, row: Row) -> str:
         if value is not None
     }
     # As a database gives them back: whole numbers of real columns, and claims as numbers.
-    for name in witnessed.reals:
-        if type(known.get(name)) is int:
-            known[name] = float(known[name])
-    for name in witnessed.integers:
-        if type(known.get(name)) is bool:
-            known[name] = int(known[name])
+    for name, written, kept in witnessed.numbers:
+        if type(known.get(name)) is written:
+            known[name] = kept(known[name])
     known[""] = table
     try:
         data = to_json(known)
     except UNWRITABLE:
         data = json_bytes(known)
-    return blake2b(data, key=key, digest_size=_DIGEST_BYTES).hexdigest()
+    state = _keyed_state(key).copy()
+    state.update(data)
+    return str(state.hexdigest())
+
+
+@lru_cache(maxsize=64)
+def _keyed_state(key: bytes) -> Any:
+    return blake2b(key=key, digest_size=_DIGEST_BYTES)
 
 
 def digests_of_touched(tx: Transaction) -> dict[str, list[list[Any]]]:

@@ -25,20 +25,31 @@ class IdleRuns:
     forgotten, since the write must not happen again: it is only made smaller.
     """
 
-    __slots__ = ("_cache_swept_at", "_last", "_most", "_seconds", "_since_sweep", "_tables")
+    __slots__ = (
+        "_cache_swept_at",
+        "_last",
+        "_most",
+        "_newest",
+        "_seconds",
+        "_since_sweep",
+        "_tables",
+    )
 
     def __init__(self, tables: Mapping[str, MemoryTable], *, most: int, seconds: float) -> None:
         self._tables = tables
         self._most = most
         self._seconds = seconds
         self._last: OrderedDict[str, float] = OrderedDict()
+        self._newest = ""
         self._since_sweep = 0
         self._cache_swept_at = 0.0
 
     def touch(self, run_id: str, now: float) -> None:
         """Note that the run was used just now."""
+        if run_id != self._newest:
+            self._last.pop(run_id, None)
+            self._newest = run_id
         self._last[run_id] = now
-        self._last.move_to_end(run_id)
 
     def tick(self, now: float) -> list[str]:
         """Count one operation; every 256th looks for runs to forget, and gives those to shrink."""

@@ -153,18 +153,20 @@ class MemoryTable:
         """Store `row` itself, not a copy, under `key`; the row that was there."""
         old = self.rows.get(key)
         self.rows[key] = row
+        if old is None:
+            for each in self._indexes.values():
+                each.add(key, row)
+            for each_ordered in self._ordered.values():
+                each_ordered.add(key, row)
+            return None
         for index in self._indexes.values():
-            if old is not None:
-                if index.of(old) == index.of(row):
-                    continue
+            if index.of(old) != index.of(row):
                 index.remove(key, old)
-            index.add(key, row)
+                index.add(key, row)
         for ordered in self._ordered.values():
-            if old is not None:
-                if ordered.holds(old, row):
-                    continue
+            if not ordered.holds(old, row):
                 ordered.remove(key, old)
-            ordered.add(key, row)
+                ordered.add(key, row)
         return old
 
     def remove(self, key: Any) -> Row:
