@@ -10,7 +10,7 @@ import pytest
 import agent_adapter as aa
 from agent_adapter.core.errors import AccessDeniedError, ProtocolError
 from agent_adapter.core.secret_texts import without_secrets
-from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, EV_CHANNEL_OPENED
+from agent_adapter.flow.envelope import EV_CHANNEL_CLOSED, EV_CHANNEL_OPENED, EV_TEXT
 from agent_adapter.network.hub import commands
 from agent_adapter.network.turns.causes import Retries, cause_of, is_outage
 from agent_adapter.network.workflow_helpers import set_context
@@ -287,3 +287,27 @@ async def test_a_channel_can_be_reopened_from_another_process() -> None:
         assert (await at.said(channel))[-1] == ("worker", "here")
         opened = [e for e in await at.log(channel) if e.event_type == EV_CHANNEL_OPENED]
         assert opened[-1].event_data["reopened_after"] == "turn_failed"
+
+
+async def test_the_end_of_a_reopened_channel_is_not_waited_for_again() -> None:
+    """`wait_for_channel_event` gives the end that counts; other events are found as ever."""
+    async with scene() as at:
+        ana, bob = await at.person("ana"), await at.person("bob")
+        channel = await ana.open(type="conversation", target=["bob"])
+        await bob.send(channel.channel_id, "one")
+        for reason in ("first", "second"):
+            await at.hub.close_channel(channel.channel_id, reason)
+            await at.hub.reopen(channel.channel_id)
+
+        async def event(kind: str, timeout: float) -> Any:
+            return await ana.wait_for_channel_event(
+                channel_id=channel.channel_id,
+                predicate=lambda item: item.event_type == kind,
+                timeout=timeout,
+            )
+
+        with pytest.raises(TimeoutError):
+            await event(EV_CHANNEL_CLOSED, 0.05)
+        assert (await event(EV_TEXT, 60)).event_data["text"] == "one"
+        await at.hub.close_channel(channel.channel_id, "third")
+        assert (await event(EV_CHANNEL_CLOSED, 60)).event_data["reason"] == "third"

@@ -201,6 +201,46 @@ async def test_others_channels_and_turns_are_not_there(session: SessionHub, op: 
         await session.perform(op, OF_CHANNELS_AND_TURNS[op])
 
 
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize("op", ["start_task", "observe_task"])
+async def test_a_task_names_no_channel_of_others(
+    hub: Hub, session: SessionHub, op: str, exists: bool
+) -> None:
+    """A foreign channel and an invented one are answered alike, and no task is kept."""
+    ann = await joined(session, "ann")
+    ids = [await _registered(hub, name) for name in ("ben", "cid")]
+    channel_id = "chn_1"
+    if exists:
+        made = await hub.create_channel(
+            creator_id=ids[0], manifest_type="conversation", participants=ids[1:], required_acks=0
+        )
+        channel_id = made.channel_id
+    task: dict[str, Any] = {"task_id": "t", "owner_id": ann, "channel_id": channel_id}
+    params = task | {"title": "x"}
+    if op == "observe_task":
+        params = {"metadata": task | {"spec": {"title": "x"}}}
+    with pytest.raises(NotFoundError, match=f"there is no channel '{channel_id}' here"):
+        await session.perform(op, params)
+    assert await hub.list_tasks() == []
+
+
+async def test_a_task_names_a_channel_of_its_owner(hub: Hub, session: SessionHub) -> None:
+    """Its owner is in it."""
+    ann, ben = await joined(session, "ann"), await _registered(hub, "ben")
+    made = await hub.create_channel(
+        creator_id=ann, manifest_type="conversation", participants=[ben], required_acks=0
+    )
+    task = {"task_id": "t", "owner_id": ann, "channel_id": made.channel_id, "title": "x"}
+    await session.perform("start_task", task)
+    assert [item.channel_id for item in await hub.list_tasks()] == [made.channel_id]
+
+
+async def _registered(hub: Hub, name: str) -> str:
+    """The id of a participant of the hub's own process."""
+    stamped = await hub.register_identity(Passport(name=name, kind="human"), Resume())
+    return stamped.agent_id or ""
+
+
 def test_every_restricted_operation_is_tried_here() -> None:
     """An operation that not everybody may ask for is in one of the two lists above."""
     restricted = {name for name, item in OPERATIONS.items() if item.access != (ANYBODY,)}

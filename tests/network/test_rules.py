@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from agent_adapter.core.errors import AccessDeniedError, ProtocolError
-from agent_adapter.network import AccessBlock, InboxBlock, LimitsBlock, Rule, parse_duration
+from agent_adapter.network import (
+    AccessBlock,
+    Decision,
+    InboxBlock,
+    LimitsBlock,
+    RateBlock,
+    Rule,
+    RuleBasedArbiter,
+    parse_duration,
+)
 from agent_adapter.network.hub.admission import allows
 from tests.network._scene import scene
 
@@ -71,3 +83,33 @@ async def test_a_rule_limits_the_tasks_that_run_at_once() -> None:
         await at.hub.update_task("t1", worker, state="completed")
         await at.hub.start_task("t3", worker, "dig")
         assert len(await at.hub.list_tasks(worker)) == 3
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("own", [False, True], ids=["rules", "arbiter"])
+async def test_a_rule_limits_the_channels_that_are_opened_at_the_same_moment(own: bool) -> None:
+    """Of ten openings at once three are admitted, also by an arbiter of the program's own."""
+
+    class Own(RuleBasedArbiter):
+        """Waits before it decides, as one that asks a service."""
+
+        async def authorize_channel_open(self, *about: Any) -> Decision:
+            await asyncio.sleep(0)
+            return await super().authorize_channel_open(*about)
+
+    rule = Rule(limits=LimitsBlock(max_concurrent_channels=3, rate=RateBlock(per_minute=10)))
+    async with scene() as at:
+        if own:
+            at.hub.register_arbiter(Own())
+        ana = await at.person("ana", rule=rule)
+        await at.person("bob")
+        opened = await asyncio.gather(
+            *(ana.open(type="conversation", target="bob") for _ in range(10)),
+            return_exceptions=True,
+        )
+        refused = [item for item in opened if isinstance(item, BaseException)]
+        assert len(refused) == 7
+        assert {str(item) for item in refused} == {
+            "ana has 3 channels open and may have 3; close one first"
+        }
+        assert len(await at.hub.list_channels()) == 3

@@ -6,7 +6,12 @@ import asyncio
 from collections.abc import Callable
 
 from agent_adapter.core.errors import NotConnected, NotFoundError
-from agent_adapter.flow.envelope import Envelope, visible_to
+from agent_adapter.flow.envelope import (
+    EV_CHANNEL_CLOSED,
+    EV_CHANNEL_EXPIRED,
+    Envelope,
+    visible_to,
+)
 from agent_adapter.network.adapters.base import HUB_EVENTS
 from agent_adapter.network.links.operations import HubLike
 
@@ -14,6 +19,7 @@ Predicate = Callable[[Envelope], bool]
 """Returns whether an envelope is the awaited one."""
 
 _PAGE = 256
+_ENDS = (EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED)
 
 
 class Wakes:
@@ -67,6 +73,8 @@ async def wait_for_event(
 ) -> Envelope:
     """The first envelope of the channel, from its start, that `predicate` accepts.
 
+    The end of a channel that was reopened is none: it goes on.
+
     Each waiter reads the log itself, so that no waiter takes an event from another. Raises
     `TimeoutError` after `timeout` seconds, or at once if the channel has ended without the event.
     """
@@ -104,8 +112,14 @@ async def _scanned(
     """The first accepted envelope from entry `at` on, or `None`, and the next entry to read."""
     while True:
         page = await hub.read_wal(channel_id, at, at + _PAGE)
-        for envelope in page:
-            if from_elsewhere(envelope, agent_id) and predicate(envelope):
+        for place, envelope in enumerate(page, at + 1):
+            if not (from_elsewhere(envelope, agent_id) and predicate(envelope)):
+                continue
+            # Only a reopening follows an end.
+            goes_on = envelope.event_type in _ENDS and await hub.read_wal(
+                channel_id, place, place + 1
+            )
+            if not goes_on:
                 return envelope, at
         at += len(page)
         if len(page) < _PAGE:

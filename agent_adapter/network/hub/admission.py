@@ -165,8 +165,13 @@ class Admission:
         creator: Registration,
         invitees: Sequence[Registration],
         active_creator_channels: int,
+        *,
+        again: bool = False,
     ) -> None:
-        """Refuse the opening of a channel; opening one counts as a message for the rate."""
+        """Refuse the opening of a channel; opening one counts as a message for the rate.
+
+        Asked `again` about the same opening, with another number of channels, it counts once.
+        """
         arbiter = self.arbiter
         decision = await self._asked(
             arbiter.authorize_channel_open,
@@ -182,7 +187,13 @@ class Admission:
             # Whom the invitation does not reach cannot agree, and the opener would wait for it.
             invite = Envelope("", creator.agent_id, [invitee.agent_id], EV_CHANNEL_INVITE, {})
             _raise(await self._dispatch(invite, creator, invitee))
-        self._check_rate(creator)
+        if not again:
+            self._check_rate(creator)
+
+    def counts_channels(self, creator: Registration) -> bool:
+        """Whether it matters how many channels the participant has open."""
+        limited = creator.rule.limits.max_concurrent_channels > 0
+        return limited or type(self.arbiter) is not RuleBasedArbiter
 
     async def check_post(
         self,

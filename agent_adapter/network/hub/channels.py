@@ -37,6 +37,14 @@ from agent_adapter.store.keys import conversation_key
 _log = logging.getLogger("agent_adapter.network")
 
 
+class _MoreOpen(NetworkError):
+    """The creator has opened another channel since its channels were counted."""
+
+    def __init__(self, open_now: int) -> None:
+        super().__init__(f"{open_now} channels are open by now")
+        self.open_now = open_now
+
+
 class Channels(Continuing):
     """Opens, reads, changes, closes and forks channels."""
 
@@ -93,13 +101,6 @@ class Channels(Continuing):
             ids.insert(0, creator_id)
         invited = [find(item) for item in ids if item != creator_id]
         _refuse_twice(ids)
-        open_now = await self._service.read(lambda tx: _open_of(tx, creator_id))
-        if most_open is not None and open_now >= most_open:
-            raise AccessDeniedError(
-                f"{creator.name} has {open_now} channels open and may have {most_open}; "
-                "close one first"
-            )
-        await self._admission.check_open(adapter.manifest, creator, invited, open_now)
         limits = creator.rule.limits
         lives = parse_duration(ttl if ttl is not None else life_span(limits, manifest_type))
         opening = Opening(
@@ -113,7 +114,8 @@ class Channels(Continuing):
             labels=dict(labels or {}) | ({"intent": intent} if intent else {}),
             ack_timeout=self._ack_timeout,
         )
-        opened = await self._opened(opening)
+        snapshot = await self._admitted_opening(opening, creator, invited, most_open)
+        opened = await self._opened(snapshot)
         if carried := await labels_around(self._service.store):
             scope = conversation_key("", opened.channel_id)
             for label in carried:
@@ -226,14 +228,51 @@ class Channels(Continuing):
         except NotFoundError as exc:
             raise NotFoundError(f"sender not registered: {exc}") from None
 
-    async def _opened(self, opening: Opening) -> ChannelMetadata:
-        channel_id = opening.channel_id
+    async def _admitted_opening(
+        self,
+        opening: Opening,
+        creator: Registration,
+        invited: Sequence[Registration],
+        most_open: int | None,
+    ) -> ChannelSnapshot:
+        """The new channel, once its opening is admitted with the channels that are open then."""
+        counts = most_open is not None or self._admission.counts_channels(creator)
+        open_now = await self._service.read(lambda tx: _open_of(tx, creator.agent_id))
+        again = False
+        while True:
+            if most_open is not None and open_now >= most_open:
+                raise AccessDeniedError(
+                    f"{creator.name} has {open_now} channels open and may have {most_open}; "
+                    "close one first"
+                )
+            await self._admission.check_open(
+                opening.manifest, creator, invited, open_now, again=again
+            )
+            try:
+                return await self._written(opening, open_now if counts else None)
+            except _MoreOpen as exc:
+                # Another was opened meanwhile: the decision is made again.
+                open_now, again = exc.open_now, True
+
+    async def _written(self, opening: Opening, open_now: int | None) -> ChannelSnapshot:
+        """The new channel, with its invitations sent.
+
+        Raises `_MoreOpen` if its creator has more than `open_now` channels open by now.
+        """
         if self._context.adapters.has_async_checks:
             await lifecycle.await_checks(self._context, opening)
-        change: Change = await self._service.change(
-            channel_id, lambda tx, cached: lifecycle.open_channel(tx, self._context, opening)
-        )
-        snapshot = change.snapshot
+
+        def op(tx: Transaction, cached: ChannelSnapshot | None) -> Change:
+            if open_now is not None and (found := _open_of(tx, opening.creator_id)) > open_now:
+                raise _MoreOpen(found)
+            return lifecycle.open_channel(tx, self._context, opening)
+
+        change: Change = await self._service.change(opening.channel_id, op)
+        return change.snapshot
+
+    async def _opened(self, snapshot: ChannelSnapshot) -> ChannelMetadata:
+        """The new channel once it is active."""
+        channel_id = snapshot.metadata.channel_id
         if snapshot.metadata.state is ChannelState.PENDING:
             snapshot = await self._agreed(channel_id)
         if snapshot.metadata.state is not ChannelState.ACTIVE:

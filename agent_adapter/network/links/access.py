@@ -26,6 +26,10 @@ class Asker(Protocol):
         """`NotFoundError` for a channel that none of its participants is in."""
         ...
 
+    async def check_in(self, agent_id: str, channel_id: str) -> None:
+        """`NotFoundError` for a channel that this participant is not in."""
+        ...
+
     async def check_opener(self, channel_id: str) -> None:
         """`NotFoundError` for a channel that none of its participants has opened."""
         ...
@@ -78,6 +82,16 @@ def member(field: str) -> Access:
     return Access(f"the connection has a participant in `{field}`", check)
 
 
+def owner_in(field: str) -> Access:
+    """`owner_id` is in the channel `field`; without a value nothing is checked."""
+
+    async def check(asker: Asker, arguments: dict[str, Any]) -> None:
+        if arguments[field] is not None:
+            await asker.check_in(arguments["owner_id"], arguments[field])
+
+    return Access(f"`owner_id` is in `{field}`", check)
+
+
 def opener(field: str) -> Access:
     """`field` is a channel that a participant of the connection has opened."""
 
@@ -97,7 +111,7 @@ def own_parked(field: str) -> Access:
 
 
 def own_task(field: str) -> Access:
-    """`field` is a task of a participant of the connection."""
+    """`field` is a task of a participant of the connection, who is in the channel it names."""
 
     async def check(asker: Asker, arguments: dict[str, Any]) -> None:
         await asker.check_own_task(arguments[field])

@@ -27,6 +27,7 @@ from agent_adapter.network.links.access import (
     own,
     own_parked,
     own_task,
+    owner_in,
     seen_task,
 )
 from agent_adapter.network.links.bounds import Count, Id, Ids, Limit, Seconds, State, Text, Window
@@ -243,7 +244,7 @@ class HubLike(Protocol):
 
     # --- tasks --------------------------------------------------------------------------------
 
-    @operation(own("owner_id"))
+    @operation(own("owner_id"), owner_in("channel_id"))
     async def start_task(
         self, task_id: Id, owner_id: Id, title: Text, channel_id: Id | None = None
     ) -> TaskMetadata:

@@ -101,6 +101,10 @@ class SessionHub:
         if not any(item in some_of for item in metadata.participant_ids()):
             raise NotFoundError(f"channel not found: there is no channel {channel_id!r} here")
 
+    async def check_in(self, agent_id: str, channel_id: str) -> None:
+        """`NotFoundError` for a channel that this participant is not in."""
+        await self._check_members(channel_id, {agent_id})
+
     async def check_opener(self, channel_id: str) -> None:
         """`NotFoundError` for a foreign channel, `AccessDeniedError` for one opened by others."""
         await self.check_member(channel_id)
@@ -115,13 +119,18 @@ class SessionHub:
             raise NotFoundError(f"there is no turn {turn_id} here")
 
     async def check_own_task(self, task: Any) -> None:
-        """`NotFoundError` for a task of another connection; `task` is its id, or its record."""
+        """`NotFoundError` for a task of another connection; `task` is its id, or its record.
+
+        So it is for a record that names a channel which its owner is not in.
+        """
         task_id = task if isinstance(task, str) else task.task_id
         row = await self._hub.store.read(lambda tx: tx.get("tasks", task_id))
         owners = {getattr(task, "owner_id", None), None if row is None else row["owner_id"]}
         owners.discard(None)
         if not owners or not owners <= self.participants.keys():
             raise NotFoundError(f"there is no task {task_id!r} here")
+        if (channel_id := getattr(task, "channel_id", None)) is not None:
+            await self.check_in(task.owner_id, channel_id)
 
     async def check_seen_task(self, task_id: str) -> None:
         """`NotFoundError` for a task that is neither its own nor of a channel it is in."""
