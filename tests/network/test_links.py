@@ -24,6 +24,7 @@ from agent_adapter.exec.executor import Executor
 from agent_adapter.flow.context_vars import VALUE_LIMIT
 from agent_adapter.network import (
     EV_CHANNEL_CLOSED,
+    EV_CHANNEL_INVITE,
     EV_TEXT,
     Envelope,
     Hub,
@@ -38,6 +39,7 @@ from agent_adapter.network import (
     Turn,
     WebSocketLink,
     WebSocketServer,
+    default_handler,
     serve,
 )
 from agent_adapter.network.links.frames import Hello, encode_frame
@@ -236,6 +238,63 @@ async def test_far_handler_takes_the_agent_s_place(here: HubClient, there: HubCl
     await channel.send("hello")
     answer = await anna.next_envelope(predicate=is_text, timeout=60)
     assert answer.event_data["text"] == "by hand"
+
+
+async def test_a_far_handler_is_offered_a_turn_once(
+    hub: Hub, here: HubClient, there: HubClient
+) -> None:
+    """A turn that a handler leaves alone waits; the hub does not start it again and again."""
+    bot = await there.register(echo, Passport(name="bot"), attach_plugin=False)
+
+    async def handle(envelope: Envelope) -> None:
+        if envelope.event_type == EV_CHANNEL_INVITE:
+            await bot.accept_invite(envelope)
+
+    bot.on_envelope(handle)
+    anna = await here.register_human(Passport(name="anna"))
+    channel = await anna.open(type="consulting", target="bot")
+    await channel.send("hello")
+
+    async def attempts() -> tuple[str, int]:
+        [turn] = await hub.store.read(lambda tx: tx.select("turns", {"agent_id": bot.agent_id}))
+        return turn["state"], turn["attempt"]
+
+    async with asyncio.timeout(60):
+        while await attempts() != ("due", 1):
+            await asyncio.sleep(0.01)
+    for _ in range(5):
+        await hub.poll()
+        await hub.idle()
+    assert await attempts() == ("due", 1)
+    bot.on_envelope(None)
+    answer = await anna.next_envelope(predicate=is_text, timeout=60)
+    assert answer.event_data["text"] == "heard hello"
+
+
+async def test_a_far_handler_leaves_a_turn_to_the_agent(here: HubClient, there: HubClient) -> None:
+    """`default_handler` at the other end runs the agent, once a turn."""
+    runs: list[int] = []
+
+    async def counted(turn: Turn) -> str:
+        runs.append(turn.attempt)
+        return f"heard {turn.input_text}"
+
+    bot = await there.register(counted, Passport(name="bot"), attach_plugin=False)
+    seen: list[str] = []
+
+    async def handle(envelope: Envelope) -> None:
+        seen.append(envelope.event_type)
+        await default_handler(envelope, bot)
+
+    bot.on_envelope(handle)
+    anna = await here.register_human(Passport(name="anna"))
+    channel = await anna.open(type="conversation", target="bot")
+    for text in ("one", "two"):
+        await channel.send(text)
+        answer = await anna.next_envelope(predicate=is_text, timeout=60)
+        assert answer.event_data["text"] == f"heard {text}"
+    assert len(runs) == 2
+    assert seen.count(EV_TEXT) == 2
 
 
 async def test_large_channels_are_read_in_pages(here: HubClient, there: HubClient) -> None:
@@ -585,6 +644,40 @@ async def test_round_goes_on_over_a_cut(hub: Hub, here: HubClient) -> None:
         await channel.send("hello")
         answer = await anna.next_envelope(predicate=is_text, timeout=60)
     assert (runs, answer.event_data["text"]) == ([1], "done")
+
+
+async def test_a_turn_that_a_handler_takes_goes_on_over_a_cut(hub: Hub, here: HubClient) -> None:
+    """Its round is run once, and the handler goes on when it has ended."""
+    runs: list[int] = []
+    anna = await here.register_human(Passport(name="anna"))
+    async with (
+        serve(hub, grace=5.0) as server,
+        relay(server.port) as wire,
+        joined(wire.url) as there,
+    ):
+
+        async def slow(turn: Turn) -> str:
+            runs.append(turn.attempt)
+            wire.cut()
+            while wire.connections < 2:
+                await asyncio.sleep(0.01)
+            return "done"
+
+        bot = await there.register(slow, Passport(name="bot"), attach_plugin=False)
+        ended = asyncio.Event()
+
+        async def handle(envelope: Envelope) -> None:
+            await default_handler(envelope, bot)
+            if is_text(envelope):
+                ended.set()
+
+        bot.on_envelope(handle)
+        channel = await anna.open(type="consulting", target="bot")
+        await channel.send("hello")
+        answer = await anna.next_envelope(predicate=is_text, timeout=60)
+        async with asyncio.timeout(60):
+            await ended.wait()
+    assert len(runs) == 1 and answer.event_data["text"] == "done"
 
 
 async def test_turn_that_was_lost_on_the_wire_comes_again(hub: Hub, here: HubClient) -> None:

@@ -156,6 +156,7 @@ ACTS_FOR_OTHERS: dict[str, dict[str, Any]] = {
     "pending_turns_for": {"agent_id": "agt_1"},
     "resume_turns": {"agent_id": "agt_1"},
     "set_rule": {"agent_id": "agt_1", "rule": Rule().to_dict()},
+    "set_by_hand": {"agent_id": "agt_1", "by_hand": True},
     "start_task": {"task_id": "tsk_1", "owner_id": "agt_1", "title": "x"},
     "record_observation": {"owner_id": "agt_1", "capability": "x", "outcome": "completed"},
 }
@@ -178,6 +179,7 @@ OF_CHANNELS_AND_TURNS: dict[str, dict[str, Any]] = {
     "adapter_state": {"channel_id": "chn_1"},
     "may_send": {"channel_id": "chn_1", "sender_id": "agt_1"},
     "wake_turn": {"turn_id": "t"},
+    "take_turn": {"turn_id": "t"},
     "update_task": {"task_id": "tsk_1"},
     "observe_task": {"metadata": {"task_id": "t", "owner_id": "agt_1", "spec": {"title": "x"}}},
     "read_task": {"task_id": "tsk_1"},

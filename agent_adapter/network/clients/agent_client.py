@@ -71,6 +71,8 @@ class AgentClient(ParticipantClient):
         """
         self._handler = handler
         self._auto_ack = handler is None
+        if handler is None:
+            self.hub_client.start_turns_of(self._agent_id)
 
     def own_connection(self) -> None:
         """Make `close` end the connection, too: no other participant was registered with it."""
@@ -100,8 +102,10 @@ class AgentClient(ParticipantClient):
         For a handler of `on_envelope`, in whose place the hub would have run it.
         """
         self.check_connected()
+        # A hub in another process may have started it, and is given it back.
+        waiting = ("due",) if self.hub_client.hub is not None else ("due", "running")
         for turn in await self.hub_client.pending_turns_for(self.agent_id):
-            if turn.triggering_envelope_id == trigger.envelope_id and turn.state == "due":
+            if turn.triggering_envelope_id == trigger.envelope_id and turn.state in waiting:
                 await self.hub_client.run_turn(turn.turn_id, self._run_turn)
 
     async def add_example(self, example: ResumeExample) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Any, Protocol, Self, cast
 
-from agent_adapter.core.errors import NetworkError, NotConnected
+from agent_adapter.core.errors import NotConnected
 from agent_adapter.exec.executor import Executor
 from agent_adapter.flow.envelope import Envelope
 from agent_adapter.network.adapters import AdapterRegistry
@@ -21,9 +22,12 @@ from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.base import Link
 from agent_adapter.network.links.local import InProcessHub
 from agent_adapter.network.links.operations import HubLike
+from agent_adapter.network.links.remote_hub import RemoteHub
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns.turn import TurnPort
 from agent_adapter.network.turns.turn_types import PendingTurn, RunTurn, TurnRef
+
+_log = logging.getLogger("agent_adapter.network")
 
 _CLOSED = "this HubClient is closed; make a new one"
 
@@ -71,6 +75,7 @@ class HubConnection(HubTasks):
         self._connecting = asyncio.Lock()
         self._parked: ParkedTurns | None = None
         self._closed = False
+        self._telling: set[asyncio.Future[None]] = set()
 
     @property
     def remote(self) -> bool:
@@ -279,17 +284,23 @@ class HubConnection(HubTasks):
         return WatchingPort(self._far, ref, self._parked)
 
     async def run_turn(self, turn_id: str, run_turn: RunTurn) -> None:
-        """Run a due turn of a participant registered here with `run_turn`.
+        """Run a due turn of a participant registered here with `run_turn`."""
+        await (await self.hub_like()).run_turn(turn_id, run_turn)
 
-        `NetworkError` for a hub in another process, which starts turns itself.
+    def start_turns_of(self, agent_id: str) -> None:
+        """Let a hub in another process start the turns of a participant again, soon.
+
+        It starts none while a handler takes the participant's place.
         """
-        self.check_open()
-        if self.hub is None:
-            raise NetworkError(
-                "a hub in another process starts the turns of its participants itself; leave out "
-                "on_envelope(...), or answer with send_envelope"
-            )
-        await self.hub.run_turn(turn_id, run_turn)
+        if isinstance(self._far, RemoteHub):
+            task = asyncio.ensure_future(self._far.set_by_hand(agent_id, False))
+            self._telling.add(task)
+            task.add_done_callback(self._told)
+
+    def _told(self, task: asyncio.Future[None]) -> None:
+        self._telling.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.warning("the hub was not told that a handler has ended: %s", error)
 
     async def resume_turns(self, agent_id: str) -> int:
         """The number of waiting turns; those run again that ended without a message.

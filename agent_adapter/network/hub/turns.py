@@ -86,9 +86,12 @@ class Turns:
                 self.dispatcher.offer(row)
 
     async def run_turn(self, turn_id: str, run_turn: RunTurn) -> None:
-        """Run a due turn with `run_turn`, in place of its participant's own runner."""
+        """Run a due turn with `run_turn`, in place of its participant's own runner.
+
+        One that runs elsewhere is awaited: it may be given back.
+        """
         row = await self._service.read(lambda tx: tx.get("turns", turn_id))
-        if row is not None and row["state"] == "due":
+        if row is not None and row["state"] in ("due", "running"):
             await self.dispatcher.run_by_hand(row, run_turn)
 
     async def resume_turns(self, agent_id: str) -> int:

@@ -14,17 +14,31 @@ from agent_adapter.network.adapters import AdapterRegistry
 from agent_adapter.network.identity import Passport
 from agent_adapter.network.links.frames import Notify, TurnStart
 from agent_adapter.network.links.wire import error_to_wire, started_from_wire
-from agent_adapter.network.turns.turn_types import Receiver, TurnRef
+from agent_adapter.network.turns.turn_types import Receiver, RunTurn, TurnRef
 
 _log = logging.getLogger("agent_adapter.network")
 
 _ENDS = (EV_CHANNEL_CLOSED, EV_CHANNEL_EXPIRED)
 
 
+class TakenTurn:
+    """A turn that a handler of this process takes; `over` is set when its attempt has ended."""
+
+    def __init__(self, run_turn: RunTurn) -> None:
+        self.run_turn = run_turn
+        self.over = asyncio.Event()
+
+
 class Home(Protocol):
-    """The remote hub, as far as a hosted participant needs it."""
+    """The remote hub, as far as a hosted participant needs it.
+
+    Attributes:
+        adapters: the channel types it knows.
+        taken: the turns that handlers take, by their ids.
+    """
 
     adapters: AdapterRegistry
+    taken: dict[str, TakenTurn]
 
     async def release_turn(self, turn: TurnRef, /) -> None:
         """Give a turn back without counting the attempt."""
@@ -129,6 +143,8 @@ class HostedParticipant:
             _log.info("the end of %s was not reported to the hub: %s", key[0], exc)
         finally:
             self._attempts.pop(key, None)
+            if (taken := self._hub.taken.get(key[0])) is not None:
+                taken.over.set()
 
     async def _outcome(self, started: Mapping[str, Any]) -> Exception | None:
         """Run the attempt; returns the error with which it ended."""
@@ -142,8 +158,15 @@ class HostedParticipant:
 
     async def _run(self, data: Mapping[str, Any]) -> None:
         started = started_from_wire(data, self._hub.adapters)
+        taken = self._hub.taken.get(started.turn_id)
         run_turn = None if self.receiver is None else self.receiver.run_turn
-        if run_turn is None:
+        if taken is not None:
+            await taken.run_turn(started)
+        elif run_turn is None:
+            # A handler takes the agent's place: the hub must not start the turn again and again.
+            await self._hub.request(
+                "set_by_hand", {"agent_id": self.passport.agent_id, "by_hand": True}
+            )
             await self._hub.release_turn(started.ref)
         else:
             await run_turn(started)

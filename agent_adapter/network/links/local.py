@@ -10,7 +10,6 @@ from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.channels.views import ViewPolicy
 from agent_adapter.network.compat.endpoints import LinkEndpoint, LocalLinkClient, local_ends
 from agent_adapter.network.links.operations import HubLike
-from agent_adapter.network.turns.turn_types import RunTurn
 from agent_adapter.store.base import Store
 
 
@@ -35,10 +34,6 @@ class InProcessHub(HubLike, Protocol):
 
     def name_to_id_map(self) -> dict[str, str]:
         """The ids of all participants by name."""
-        ...
-
-    async def run_turn(self, turn_id: str, run_turn: RunTurn) -> None:
-        """Run a due turn with `run_turn`, in place of its participant's own runner."""
         ...
 
     def attach_endpoint(self, endpoint: LinkEndpoint) -> Any:

@@ -30,10 +30,11 @@ from agent_adapter.network.links.access import (
     owner_in,
     seen_task,
 )
-from agent_adapter.network.links.bounds import Count, Id, Ids, Limit, Seconds, State, Text, Window
+from agent_adapter.network.links.bounds import Count, Id, Ids, Limit, State, Text, Window
+from agent_adapter.network.links.link_operations import LinkOperations
 from agent_adapter.network.links.operation import HubOperation, operation, operations_of
 from agent_adapter.network.rules import Rule
-from agent_adapter.network.turns.turn_types import PendingTurn, Receiver, TurnRef
+from agent_adapter.network.turns.turn_types import PendingTurn, Receiver, RunTurn, TurnRef
 
 _RULES = hub_process(
     "a rule is set where the hub runs: a participant cannot loosen its own rule over a connection"
@@ -242,6 +243,10 @@ class HubLike(Protocol):
         """Give a turn back without counting the attempt."""
         ...
 
+    async def run_turn(self, turn_id: str, run_turn: RunTurn) -> None:
+        """Run a due turn with `run_turn`, in place of its participant's own runner."""
+        ...
+
     # --- tasks --------------------------------------------------------------------------------
 
     @operation(own("owner_id"), owner_in("channel_id"))
@@ -323,75 +328,6 @@ class HubLike(Protocol):
         self, kinds: str | Iterable[str] | None = None, *, after: str | None = None
     ) -> Subscription:
         """The events of these kinds behind `after`; without it those from now on."""
-        ...
-
-
-class LinkOperations(Protocol):
-    """Operations between the two ends of a connection; `RemoteHub` makes the rest of `HubLike`."""
-
-    # Repeatable: after a cut it attaches the participant to the new connection.
-    @operation(ANYBODY, repeatable=True)
-    async def register(
-        self,
-        passport: Passport,
-        resume: Resume,
-        rule: Rule | None = None,
-        cursors: Mapping[str, str] | None = None,
-        seen_at: Id | None = None,
-        running: Sequence[TurnRef] = (),
-    ) -> Passport:
-        """Register a participant, or take it up again after a cut.
-
-        `cursors` names the last envelope received per channel, `seen_at` the time of the newest,
-        `running` the attempts under way; with `cursors` the hub sends what was missed.
-        """
-        ...
-
-    @operation(own("agent_id"))
-    async def leave(self, agent_id: Id) -> None:
-        """Stop delivering to a participant; its attempts under way are released."""
-        ...
-
-    @operation(member("channel_id"), repeatable=True)
-    async def read_wal(
-        self, channel_id: Id, since: Count = 0, until: Count | None = None
-    ) -> dict[str, Any]:
-        """A page of a log as `{"envelopes", "more"}`; entries not for the connection are blank."""
-        ...
-
-    @operation(member("channel_id"), repeatable=True)
-    async def adapter_state(self, channel_id: Id) -> dict[str, Any]:
-        """A channel's metadata and folded state as `{"metadata", "state"}`."""
-        ...
-
-    @operation(OWN_TURN)
-    async def fail_turn(
-        self,
-        turn: TurnRef,
-        error: Id,
-        message: Text,
-        error_class: Id | None = None,
-        outage: bool = False,
-    ) -> None:
-        """Count a failed attempt; `error` is the kind of the error, `error_class` its class.
-
-        `outage` says that a provider is away, so that the attempt is repeated for longer.
-        """
-        ...
-
-    @operation(ANYBODY, repeatable=True)
-    async def read_events(
-        self, after: Id | None = None, kinds: Ids | None = None, wait: Seconds = 0.0
-    ) -> dict[str, Any]:
-        """Events that the connection may see, as `{"events", "cursor"}`; waits for the first.
-
-        Without `after` the answer is the newest cursor.
-        """
-        ...
-
-    @operation(ANYBODY)
-    async def turn_over(self, turn: TurnRef, error: Id, message: Text) -> None:
-        """The attempt has ended at the other end; `error` is the kind of its error, or empty."""
         ...
 
 

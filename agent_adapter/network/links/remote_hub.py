@@ -18,14 +18,14 @@ from agent_adapter.network.hub.task_records import TaskMetadata, metadata_from
 from agent_adapter.network.identity import Passport, Resume
 from agent_adapter.network.links.connection import Connection, Socket
 from agent_adapter.network.links.frames import Notify, TurnStart
-from agent_adapter.network.links.hosted_participant import HostedParticipant
+from agent_adapter.network.links.hosted_participant import HostedParticipant, TakenTurn
 from agent_adapter.network.links.operation import HubOperation, operations_of, to_wire
 from agent_adapter.network.links.operations import OPERATIONS, HubLike
 from agent_adapter.network.links.remote_feed import RemoteFeed
 from agent_adapter.network.links.wire import error_to_wire
 from agent_adapter.network.rules import Rule
 from agent_adapter.network.turns import causes
-from agent_adapter.network.turns.turn_types import Receiver, TurnRef
+from agent_adapter.network.turns.turn_types import Receiver, RunTurn, TurnRef
 
 _log = logging.getLogger("agent_adapter.network")
 
@@ -73,6 +73,8 @@ class RemoteHub(HubLike):
         self._hosted: dict[str, HostedParticipant] = {}
         self._early: dict[str, list[Notify | TurnStart]] = {}
         self._registering = 0
+        self.taken: dict[str, TakenTurn] = {}
+        self._back = asyncio.Event()
         self._connection = Connection(
             dial,
             on_frame=self._arrived,
@@ -182,6 +184,26 @@ class RemoteHub(HubLike):
         params = {"metadata": metadata_from(metadata).to_dict()}
         return TaskMetadata.from_dict(await self.request("observe_task", params))
 
+    async def run_turn(self, turn_id: str, run_turn: RunTurn) -> None:
+        """Run a due turn of a participant of this process with `run_turn`; waits for its end."""
+        taken = self.taken[turn_id] = TakenTurn(run_turn)
+        over = asyncio.ensure_future(taken.over.wait())
+        try:
+            while await self.request("take_turn", {"turn_id": turn_id}):
+                back = asyncio.ensure_future(self._back.wait())
+                await asyncio.wait([over, back], return_when=asyncio.FIRST_COMPLETED)
+                back.cancel()
+                if over.done():
+                    return
+                # The hub may be another one, which runs no attempt of the turn.
+        finally:
+            over.cancel()
+            del self.taken[turn_id]
+
+    async def set_by_hand(self, agent_id: str, by_hand: bool) -> None:
+        """Let the hub start no turns of a participant, or start them again."""
+        await self.request("set_by_hand", {"agent_id": agent_id, "by_hand": by_hand})
+
     async def fail_turn(self, turn: TurnRef, /, error: BaseException) -> None:
         """Count a failed attempt."""
         # The traceback is known here alone.
@@ -214,6 +236,8 @@ class RemoteHub(HubLike):
             if data["agent_id"] != hosted.passport.agent_id:
                 name = hosted.passport.name
                 raise NetworkError(f"it is another hub: {name} has another id there; register anew")
+        self._back.set()
+        self._back = asyncio.Event()
 
     def _ended(self, why: str) -> None:
         for hosted in self._hosted.values():

@@ -64,6 +64,7 @@ class RemoteParticipant:
         sink: its connection; `None` while disconnected.
         attempts: what its process is running, by turn id.
         sent: the last sequence number sent, per channel; deliveries up to it are repetitions.
+        by_hand: whether its process takes its turns itself, so that the hub starts none.
         gate: held while something is sent, so that frames keep the order of the log.
     """
 
@@ -73,7 +74,9 @@ class RemoteParticipant:
     sink: FrameSink | None = None
     attempts: dict[str, RemoteAttempt] = field(default_factory=dict)
     sent: dict[str, int] = field(default_factory=dict)
+    by_hand: bool = False
     gate: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _taken: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def agent_id(self) -> str:
@@ -82,8 +85,29 @@ class RemoteParticipant:
 
     @property
     def run_turn(self) -> RunTurn | None:
-        """Runs a turn in the other process; `None` for a person."""
-        return None if self.passport.effective_kind == "human" else self._run_turn
+        """Runs a turn in the other process; `None` if the hub starts none."""
+        by_hand = self.by_hand or self.passport.effective_kind == "human"
+        return None if by_hand else self._run_turn
+
+    async def take(self, turn_id: str) -> bool:
+        """Run a due turn that the other process asks for; returns, once it runs, if it was due."""
+        begun = asyncio.Event()
+
+        async def run(started: StartedTurn) -> None:
+            begun.set()
+            await self._run_turn(started)
+
+        work = asyncio.ensure_future(self.hub.run_turn(turn_id, run))
+        self._taken.add(work)
+        work.add_done_callback(self._taken.discard)
+        waiting = asyncio.ensure_future(begun.wait())
+        try:
+            await asyncio.wait([work, waiting], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if work.done():
+            work.result()
+        return begun.is_set()
 
     async def deliver(self, envelope: Envelope, seq: int) -> None:
         """Forward an envelope; while disconnected it is replayed later."""

@@ -330,6 +330,16 @@ class SessionHub:
         failure = failure_from_wire(error, message, error_class, outage=outage)
         await self._hub.fail_turn(turn, failure)
 
+    async def set_by_hand(self, agent_id: str, by_hand: bool) -> None:
+        """Start no turns of the participant, or start them again."""
+        self.participants[agent_id].by_hand = by_hand
+
+    async def take_turn(self, turn_id: str) -> bool:
+        """Start a due turn of a participant of the connection."""
+        turn = await self._hub.store.read(lambda tx: tx.get("turns", turn_id))
+        participant = self.participants.get("" if turn is None else turn["agent_id"])
+        return False if participant is None else await participant.take(turn_id)
+
     async def turn_over(self, turn: TurnRef, error: str, message: str) -> None:
         """The attempt has ended in the other process; an attempt that is not running is ignored."""
         for participant in self.participants.values():
