@@ -52,7 +52,7 @@ async def ag2(store: Any) -> None:
 
     from agent_adapter.integrations.ag2 import ag2_tools
 
-    port = aa.DeferredApproval(store, wait=120)
+    port = aa.DeferredApproval(store, wait=1_200)
     executor = aa.Executor(registry, approval=port, store=store)
     call = ToolCallEvent("refund", id="c1", arguments='{"order_id": "AG2", "amount": 40}')
     config = TestConfig(call, "done", raise_tool_errors=False)
@@ -101,7 +101,7 @@ async def workflow(store: Any) -> None:
         end = await kim.wait_for_channel_event(
             channel_id=channel.channel_id,
             predicate=lambda e: "reason" in e.event_data,
-            timeout=120,
+            timeout=1_200,
         )
         say(reason=end.event_data["reason"], refunds=refunds)
 

@@ -88,11 +88,14 @@ class Site:
         finally:
             await context.close()
 
-    async def ask(self, **arguments: Any) -> ApprovalRecord:
+    async def ask(self, *, votes: int = 1, **arguments: Any) -> ApprovalRecord:
         """A new question in the inbox, asked by another process than the console's."""
-        executor = aa.Executor(registry, approval=aa.DeferredApproval(self.store), store=self.store)
+        deferred = aa.DeferredApproval(self.store)
+        port = deferred if votes == 1 else aa.QuorumApproval(votes, self.store)
+        executor = aa.Executor(registry, approval=port, store=self.store)
         with pytest.raises(aa.ApprovalPending) as caught:
-            run = aa.ToolContext(run_id=f"run_{uuid.uuid4().hex}")
+            owner = {"principal": "ann"} if votes > 1 else {}
+            run = aa.ToolContext(run_id=f"run_{uuid.uuid4().hex}", **owner)
             await executor.run("refund", {"order_id": "A1", "amount": 5} | arguments, ctx=run)
         return await self.record(caught.value.id)
 

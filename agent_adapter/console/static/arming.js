@@ -4,11 +4,13 @@
 // onto this very button after the last change of the page, or if the button has the focus.
 
 const SETTLE_MS = 600;
+const SCROLLING_MS = 1500;
 const DECIDES = "[data-decides]";
 
 let pointed = null;
 let last = null;
 let movedAt = 0;
+let turnedAt = -Infinity;
 let scrolledAt = 0;
 
 const holds = new WeakMap();
@@ -92,6 +94,7 @@ const isByHand = (event) => {
 
 document.addEventListener("pointermove", (event) => {
   if (!isByHand(event)) return;
+  scrolledAt = 0; // from now on counts what the hand points at, not what it scrolled to before
   pointed = event.target instanceof Element ? event.target.closest(DECIDES) : null;
 }, { capture: true, passive: true });
 
@@ -103,6 +106,14 @@ window.addEventListener("pageshow", (event) => {
   settle(document);
 });
 
-document.addEventListener("scroll", () => { scrolledAt = performance.now(); }, { capture: true, passive: true });
+// A browser also scrolls by itself, where a page becomes shorter: only a person's scrolling counts.
+for (const name of ["wheel", "touchmove", "keydown"]) {
+  document.addEventListener(name, () => { turnedAt = performance.now(); }, { capture: true, passive: true });
+}
+
+document.addEventListener("scroll", () => {
+  const now = performance.now();
+  if (now - turnedAt < SCROLLING_MS) scrolledAt = now;
+}, { capture: true, passive: true });
 
 settle(document);

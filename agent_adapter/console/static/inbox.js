@@ -33,8 +33,9 @@ const closeRecord = async (id) => {
 
 const addRecord = async (id) => {
   if (document.getElementById(id)) return;
-  const record = await partOf(id, "item");
-  if (!record || document.getElementById(id)) return;
+  const record = await partOf(id, "outcome");
+  // It may be decided by now.
+  if (!record || !record.matches("[data-record]") || document.getElementById(id)) return;
   list.append(record);
   settle(record);
   holdUnopened(record);
