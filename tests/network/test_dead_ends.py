@@ -161,6 +161,8 @@ async def test_silence_is_an_answer_where_nobody_is_expected(
             await channel.send("go")
             await at.settle()
         assert "ended without a message" not in caplog.text
+        row = await at.hub.store.read(lambda tx: tx.get("channels", channel.channel_id))
+        assert row["expected"] is None
         assert await at.agents["worker"].resume_pending_turns() == 0
         await channel.send("go on")
         await _answered(at, channel)

@@ -217,3 +217,44 @@ async def test_a_round_costs_the_same_in_a_long_channel(monkeypatch: pytest.Monk
         assert await at.reason(channel) == "max_turns"
     steps = {per_turn[n + 1] - per_turn[n] for n in range(20, 1000)}
     assert len(steps) == 1, "every round, not only the last"
+
+
+async def test_a_thousand_silent_channels_cost_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps of an idle hub read no row of them, write nothing for them, and nothing is woken."""
+    monkeypatch.setattr(scheduler, "_POLL_SECONDS", 0)
+    monkeypatch.setattr(scheduler, "_OBSERVE_SECONDS", 0)
+    clock = FakeClock()
+    store = CountingStore(MemoryStore(clock=clock))
+
+    async def work(at: Scene) -> tuple[int, list[tuple[list[str], int]]]:
+        """The tasks that there are, and what a day of sweeps asks of the store."""
+        await at.hub.idle()
+        await at.hub.count_uses()  # it looks once at what has happened
+        store.costs.clear()
+        for sweep in range(24):
+            clock.pass_by(3600.0 if sweep else 0.0)
+            await at.hub.expire_due()
+            await at.hub.run_expectations()
+            await at.hub.poll()
+            await at.hub.count_uses()
+        costs = [(item.statements, item.rows) for item in store.costs]
+        return len(asyncio.all_tasks()), [item for item in costs if "leases" not in str(item)]
+
+    async with scene(store, clock=clock) as at:
+        user = await at.person("user")
+        await at.agent("bot", lambda text: text)
+        empty = await work(at)
+        for _ in range(1000):
+            await user.open(type="conversation", target=["bot"], ttl=0)
+        # An hour of silence is noted, once.
+        clock.pass_by(3600)
+        while await at.hub.store.read(_open_deadlines):
+            await at.hub.run_expectations()
+        full = await work(at)
+        assert len(await at.hub.list_channels(state="active", limit=2000)) == 1000
+    assert full == empty
+    assert {rows for _, rows in full[1]} == {0}
+
+
+def _open_deadlines(tx: Any) -> int:
+    return int(tx.count("expectations", {"fired_at": None, "due_at !=": None}))

@@ -127,6 +127,8 @@ def end_silent_turn(
         audit.write(tx, audit.TURN_SILENT, ids | facts)
     else:
         turn_queue.done(tx, turn, "silent")
+        if channel.row["turn_id"] == turn["turn_id"]:
+            channel.give_turn(None)
     return channel.finish()
 
 
