@@ -77,7 +77,7 @@ class Passport(Record):
         check_name(self.name)
         if self.kind is not None and self.kind not in PASSPORT_KINDS:
             known = ", ".join(map(repr, PASSPORT_KINDS))
-            raise ValueError(f"Passport.kind is one of {known} or None, not {self.kind!r}")
+            raise ValueError(f"Passport.kind must be one of {known} or None, not {self.kind!r}")
 
     @property
     def effective_kind(self) -> PassportKind:

@@ -12,8 +12,6 @@ import agent_adapter.network
 
 NOT_HERE = {
     "hub._envelope_tracing": "private to AG2",
-    "hub.layout": "the files of AG2's own store; `agent-adapter import-ag2` reads them",
-    "hub.expectations": "its names are in agent_adapter.network",
     "hub.telemetry": "its listener is not public in AG2",
     "hub.sweepers": "private to AG2; use Hub.register_sweeper",
     "testing": "a store for AG2's own tests",

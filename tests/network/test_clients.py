@@ -114,7 +114,7 @@ async def test_what_nobody_can_run_is_refused(client: HubClient) -> None:
 async def test_connected_name_is_taken(client: HubClient) -> None:
     """A name that is connected cannot be registered again."""
     await agent(client, "bot")
-    with pytest.raises(ProtocolError, match="bot is registered and connected"):
+    with pytest.raises(ProtocolError, match="bot is already registered and connected"):
         await agent(client, "bot")
 
 

@@ -61,7 +61,7 @@ async def test_a_sweeper_is_called_again_and_again() -> None:
         at.hub.register_sweeper("mine", 0.001, sweep)
         assert "mine" in at.hub.health()["sweepers"]
         await asyncio.wait_for(called.wait(), 30)
-        with pytest.raises(ValueError, match="has a sweeper 'mine' already"):
+        with pytest.raises(ValueError, match="sweeper 'mine' is already registered"):
             at.hub.register_sweeper("mine", 1, sweep)
         await at.hub.unregister_sweeper("mine")
         await at.hub.unregister_sweeper("mine")
@@ -73,7 +73,7 @@ async def test_a_sweeper_is_called_again_and_again() -> None:
 async def test_an_interval_is_above_zero(seconds: float) -> None:
     """And finite."""
     async with scene() as at:
-        with pytest.raises(ValueError, match="a number above 0"):
+        with pytest.raises(ValueError, match="a positive number"):
             at.hub.register_sweeper("mine", seconds, lambda: None)
 
 

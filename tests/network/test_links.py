@@ -535,7 +535,7 @@ async def test_rules_are_not_loosened_over_a_wire(hub: Hub, there: HubClient) ->
 async def test_connected_name_is_taken_over_no_wire(here: HubClient, there: HubClient) -> None:
     """A name that is connected here cannot be registered from elsewhere."""
     await here.register(echo, Passport(name="bot"), attach_plugin=False)
-    with pytest.raises(ProtocolError, match="bot is registered and connected"):
+    with pytest.raises(ProtocolError, match="bot is already registered and connected"):
         await there.register(echo, Passport(name="bot"), attach_plugin=False)
 
 

@@ -209,7 +209,7 @@ async def test_a_peer_asks_the_owner_to_cancel() -> None:
         channel = await peer.open(type="conversation", target=["owner"])
         await at.hub.observe_task(_task(owner.agent_id, channel_id=channel.channel_id))
         told = await _run(peer, action="cancel", task_id="t1", reason="too slow")
-        assert told["cancel_requested"] is True
+        assert "cancel_request posted" in told
         request = [e for e in await at.log(channel) if e.event_type == EV_TASK_CANCEL_REQUEST]
         assert [(e.audience, e.event_data) for e in request] == [
             ([owner.agent_id], {"task_id": "t1", "reason": "too slow"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -177,6 +177,11 @@ def _bridge_class() -> Any:
             """Listen on the stream for as long as the ask runs that `stack` belongs to."""
             enter_ask(stack, context)
             super().register(stack, context, **options)
+
+        def run_with(self, change: Callable[[Any, Any], Any]) -> None:
+            """Run what `change` makes of each call's event and context."""
+            call = self._call
+            self._call = lambda event, context: call(change(event, context), context)
 
         def __call__(self, event: ToolCallEvent, context: Context) -> Any:
             """Run one call; an awaitable result or error event."""

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from agent_adapter.core.errors import ProtocolError
+from agent_adapter.core.errors import NetworkError, ProtocolError
 from agent_adapter.core.plugins import UnusablePlugin, built_in_names, load_plugins
 from agent_adapter.network.adapters.base import ChannelAdapter
 from agent_adapter.network.adapters.checks import check_pure, has_async_checks
@@ -71,11 +71,17 @@ class AdapterRegistry:
     def __len__(self) -> int:
         return len(self._adapters)
 
-    def get(self, type: str, version: int = 1) -> ChannelAdapter:
-        """The adapter of a type; `ProtocolError` lists the known types."""
+    def get(
+        self, type: str, version: int = 1, error: type[NetworkError] = ProtocolError
+    ) -> ChannelAdapter:
+        """The adapter of a type; `error` lists the known types."""
         adapter = self._adapters.get((type, version))
         if adapter is None:
-            raise ProtocolError(f"no channel type {type!r} version {version}; {self._known(type)}")
+            lacks = "no registered adapter" if error is ProtocolError else "no adapter"
+            raise error(
+                f"no channel type {type!r} version {version}; there is {lacks} for it: "
+                f"{self._known(type)}"
+            )
         return adapter
 
     def _known(self, type: str) -> str:

@@ -375,7 +375,7 @@ def check_participants(manifest: ChannelManifest, metadata: ChannelMetadata) -> 
         number = f"exactly {schema.min}" if schema.max == schema.min else f"at least {schema.min}"
         raise ProtocolError(
             f"a {manifest.type} channel has {number} participants, the opener included, "
-            f"not {len(ids)}"
+            f"not {len(ids)}{'' if len(ids) > 1 else '; invite at least one'}"
         )
     roles = [item.role.value for item in metadata.participants]
     unknown = sorted(set(roles) - set(schema.roles)) if schema.roles else []

@@ -70,7 +70,7 @@ class DiscussionAdapter(TextChannelAdapter):
         expected = state.expected_next_speaker
         if self.check_turn(metadata, envelope) and envelope.sender_id != expected:
             names = metadata.names()
-            whose = f"{names[expected]} ({expected})" if expected in names else "no one"
+            whose = _named(expected, names) if expected in names else "no one"
             raise ProtocolError(
                 f"the discussion expects {whose} to speak, not {names[envelope.sender_id]} "
                 f"({envelope.sender_id})"
@@ -85,3 +85,8 @@ class DiscussionAdapter(TextChannelAdapter):
         return DiscussionState(
             order, order[after], envelope.sender_id, envelope.envelope_id, state.turn_count + 1
         )
+
+
+def _named(agent_id: str, names: dict[str, str]) -> str:
+    name = names[agent_id]
+    return repr(name) if name == agent_id else f"{name} ({agent_id})"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from agent_adapter.core.errors import ProtocolError
 from agent_adapter.flow.envelope import Envelope, visible_to
@@ -50,11 +50,27 @@ class ViewMessage:
 
 
 class SeenMessages(list[ViewMessage]):
-    """The messages of a view; awaiting them, as programs for AG2 do, gives the same list."""
+    """The messages of a view.
 
-    def __await__(self) -> Generator[Any, None, Self]:
+    A program for AG2 awaits them. It gets AG2's events if its renderer gave parts, else this list.
+    """
+
+    def __init__(
+        self,
+        messages: Iterable[ViewMessage],
+        parts: Mapping[str, Any] | None = None,
+        count: int = 0,
+    ) -> None:
+        super().__init__(messages)
+        self._parts, self._count = parts, count
+
+    def __await__(self) -> Generator[Any, None, list[Any]]:
         yield from ()  # a generator, so that it can be awaited; it never waits
-        return self
+        if self._parts is None:
+            return self
+        from agent_adapter.network.compat.view_events import view_events
+
+        return view_events(self, self._parts, self._count)
 
 
 class ViewPolicy(Protocol):
@@ -132,11 +148,15 @@ class _Projection:
             for item, text in zip(visible, texts, strict=True)
             if text
         ]
-        left_out = shown[: -self._window]
+        parts = None
+        if any(not isinstance(item, str) for item in rendered if item is not None):
+            parts = {item.envelope_id: part for item, part in zip(visible, rendered, strict=True)}
+        left_out, kept = shown[: -self._window], shown[-self._window :]
         if not self._summarises or not (left_out or earlier):
-            return SeenMessages(shown[-self._window :])
+            return SeenMessages(kept, parts)
         speakers = {item.sender_name if self._labelled else item.sender_id for item in left_out}
-        return SeenMessages([_summary(earlier + len(left_out), speakers), *shown[-self._window :]])
+        count = earlier + len(left_out)
+        return SeenMessages([_summary(count, speakers), *kept], parts, count)
 
     def _message(
         self, envelope: Envelope, text: str, participant_id: str, name_for: NameResolver

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent_adapter.flow.envelope import EV_TEXT, Envelope
 from agent_adapter.network.adapters.defaults import default_build_text_envelope, text_of
+from agent_adapter.network.compat.view_events import Rendered as Rendered
+from agent_adapter.network.compat.view_events import ensure_parts as ensure_parts
 
 if TYPE_CHECKING:
     from ag2.events import Input, TextInput
-
-Rendered = Any
-"""What a channel type gives for an envelope: one message for a model, or a sequence of parts."""
-
-
-def ensure_parts(content: Rendered | None) -> list[Input]:
-    """The input parts of `content`: one for a single message, one per item of a sequence."""
-    from ag2.events import Input
-
-    if content is None:
-        return []
-    many = isinstance(content, Sequence) and not isinstance(content, (str, bytes, bytearray))
-    return [Input.ensure_input(item) for item in (content if many else [content])]
 
 
 def default_render_envelope(envelope: Envelope) -> list[TextInput] | None:

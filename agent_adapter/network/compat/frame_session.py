@@ -140,6 +140,11 @@ class FrameSession(SessionHub):
         agent_id = passport.agent_id or ""
         if self._hub.is_connected(agent_id):
             await self._hub.detach(agent_id)
+        self.bind_free(passport)
+
+    def bind_free(self, passport: Passport) -> None:
+        """Deliver to this connection what a participant without a connection may see."""
+        agent_id = passport.agent_id or ""
         self.participants[agent_id] = RemoteParticipant(self._hub, passport, "")
         self._hub.attach(agent_id, _Receiver(agent_id, self._endpoint, self._detached))
         self._endpoint.agent_id = agent_id

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from agent_adapter.core.tool import ToolSpec
 from agent_adapter.integrations.ag2.export import ag2_tool
 from agent_adapter.network.clients.agent_client import AgentClient
+from agent_adapter.network.compat.dependencies import CHANNEL_DEP
 from agent_adapter.network.tools.channels import channels_tool
 from agent_adapter.network.tools.context import context_tool
 from agent_adapter.network.tools.delegate import delegate_tool
@@ -20,7 +23,22 @@ if TYPE_CHECKING:
 
 
 def _made(build: Callable[[AgentClient], ToolSpec], client: AgentClient) -> FunctionTool:
-    return ag2_tool(build(client), executor=client.hub_client.executor)
+    spec = build(client)
+    tool: Any = ag2_tool(spec, executor=client.hub_client.executor)
+    if "channel_id" in spec.json_schema().get("properties", {}):
+        tool.run_with(_in_channel)
+    return cast("FunctionTool", tool)
+
+
+def _in_channel(event: Any, context: Any) -> Any:
+    """The call with the id of the channel that AG2's conversation depends on, if it has none."""
+    channel = context.dependencies.get(CHANNEL_DEP)
+    args = json.loads(event.arguments or "{}") if channel is not None else None
+    if not isinstance(args, dict) or args.get("channel_id"):
+        return event
+    placed = copy.copy(event)
+    placed.arguments = json.dumps(args | {"channel_id": channel.channel_id})
+    return placed
 
 
 def make_channels_tool(agent_client: AgentClient) -> FunctionTool:

@@ -80,14 +80,14 @@ class RuleBasedArbiter(BaseHubArbiter):
             if not allows(access.outbound_to, invitee.name):
                 return Deny(f"{creator.name} may not speak to {invitee.name}")
             if not allows(rule.access.inbound_from, creator.name):
-                return Deny(f"{invitee.name} takes no messages of {creator.name}")
+                return _takes_none(invitee, creator)
             if not allows(rule.access.channel_types.accept, manifest.type):
                 return Deny(f"{invitee.name} takes part in no {manifest.type!r} channel")
         most = creator_rule.limits.max_concurrent_channels
         if 0 < most <= active_creator_channels:
             return Deny(
-                f"{creator.name} has {active_creator_channels} channels open and may have {most}; "
-                "close one first"
+                f"{creator.name} has {active_creator_channels} channels open and may have {most} "
+                "(limits.max_concurrent_channels); close one first"
             )
         return ALLOWED
 
@@ -103,7 +103,8 @@ class RuleBasedArbiter(BaseHubArbiter):
                 return Deny(f"{sender.name} may not speak to {recipient.name}")
         if 0 < deepest < envelope.depth:
             return Deny(
-                f"{sender.name} may delegate {deepest} deep; this message is {envelope.depth} deep"
+                f"{sender.name} may delegate {deepest} deep; this message is {envelope.depth} deep "
+                "(limits.delegation_depth)"
             )
         return ALLOWED
 
@@ -114,8 +115,8 @@ class RuleBasedArbiter(BaseHubArbiter):
         most = recipient_rule.limits.inbox.max_pending
         if 0 < most <= current_pending:
             return Deny(
-                f"{current_pending} messages wait for {recipient.name}, who takes {most}; "
-                "send again later",
+                f"{current_pending} messages wait for {recipient.name}, who takes {most}: its "
+                "inbox at capacity; send again later",
                 InboxFull,
             )
         return ALLOWED
@@ -126,7 +127,14 @@ class RuleBasedArbiter(BaseHubArbiter):
         """Checks the recipient's `inbound_from`."""
         if allows(recipient_rule.access.inbound_from, sender.name):
             return ALLOWED
-        return Deny(f"{recipient.name} takes no messages of {sender.name}")
+        return _takes_none(recipient, sender)
+
+
+def _takes_none(recipient: Passport, sender: Passport) -> Deny:
+    return Deny(
+        f"{recipient.name} takes no messages of {sender.name}: its rule does not accept inbound "
+        "ones from there (access.inbound_from)"
+    )
 
 
 class Admission:

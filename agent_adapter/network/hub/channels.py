@@ -95,7 +95,7 @@ class Channels(Continuing):
         """
         find = self._identities.get
         creator = find(creator_id)
-        adapter = self._context.adapters.get(manifest_type, manifest_version)
+        adapter = self._context.adapters.get(manifest_type, manifest_version, NotFoundError)
         ids = list(participants)
         if creator_id not in ids:
             ids.insert(0, creator_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, runtime_checkable
 
 from agent_adapter.core.errors import NotFoundError
@@ -42,7 +43,10 @@ class Endpoints:
     it missed gets again what it had acknowledged.
     """
 
-    def __init__(self, hub: ServedHub, service: ChannelService) -> None:
+    def __init__(
+        self, hub: ServedHub, service: ChannelService, passport_of: Callable[[str], Passport]
+    ) -> None:
+        self._passport_of = passport_of
         self._hub = hub
         self._service = service
         self._cursors: Cursors = {}
@@ -63,15 +67,24 @@ class Endpoints:
 
         return self._service.spawn(run)
 
-    async def bind_endpoint(self, endpoint_id: str, agent_id: str) -> None:
+    def bind_endpoint(self, endpoint_id: str, agent_id: str) -> Awaitable[None]:
         """Deliver to an attached endpoint what a registered participant may see.
 
-        `NotFoundError` for an unknown endpoint or participant.
+        Await it to go on once an earlier connection of the participant has ended; a program that
+        does not await it is bound all the same.
+
+        `NotFoundError`, at once, for an unknown endpoint or participant.
         """
         session = self._sessions.get(endpoint_id)
         if session is None:
-            raise NotFoundError(f"no endpoint {endpoint_id!r} is attached")
-        await session.bind(await self._hub.get_agent(agent_id))
+            raise NotFoundError(f"endpoint not attached: there is none with the id {endpoint_id!r}")
+        passport = self._passport_of(agent_id)
+        if self._hub.is_connected(agent_id):
+            return self._service.spawn(lambda: session.bind(passport))
+        session.bind_free(passport)
+        bound: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        bound.set_result(None)
+        return bound
 
     def inbox_cursor(self, agent_id: str, channel_id: str) -> str:
         """The last envelope that a participant's endpoint acknowledged; empty for none."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from agent_adapter.network.channels.metadata import ChannelState
+from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.store.base import Transaction
 
 
@@ -29,6 +30,18 @@ class Health(dict[str, Any]):
     async def _filled(self) -> Health:
         self.update(await self._read())
         return self
+
+
+def numbers_in_memory(service: ChannelService) -> dict[str, Any]:
+    """The numbers of a hub about its channels and its attached participants."""
+    waiting = service.waiting
+    depths = [waiting[agent_id] for agent_id in waiting]
+    return {
+        "active_channels": service.active_channels,
+        "reachable_agents": len(service.attached()),
+        "pending_inbox_total": sum(depths),
+        "max_pending_inbox_depth": max(depths) if any(depths) else None,
+    }
 
 
 def stored_numbers(tx: Transaction, attached: list[str]) -> dict[str, Any]:

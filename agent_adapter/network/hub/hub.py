@@ -30,7 +30,7 @@ from agent_adapter.network.hub.audit import AuditLog
 from agent_adapter.network.hub.channel_service import ChannelService
 from agent_adapter.network.hub.channels import Channels
 from agent_adapter.network.hub.endpoints import Endpoints
-from agent_adapter.network.hub.health import Health, stored_numbers
+from agent_adapter.network.hub.health import Health, numbers_in_memory, stored_numbers
 from agent_adapter.network.hub.identities import Identities, load_all
 from agent_adapter.network.hub.observers import Observers
 from agent_adapter.network.hub.own_expectations import OwnExpectations
@@ -174,7 +174,7 @@ class Hub(HubProbes):
         self.replay = channels.replay
 
     def _bind_endpoints(self) -> None:
-        self._endpoints = endpoints = Endpoints(self, self._service)
+        self._endpoints = endpoints = Endpoints(self, self._service, self._identities.passport_of)
         self._identities.when_registered = endpoints.attach_remote
         self.attach_endpoint = endpoints.attach_endpoint
         self.bind_endpoint = endpoints.bind_endpoint
@@ -248,8 +248,9 @@ class Hub(HubProbes):
     ) -> Self:
         """Open the hub of `store`, with everything that the store already holds.
 
-        `store` is one of ours, a path or URL, `None` for the default file, or AG2's
-        `MemoryKnowledgeStore`. `clock` gives seconds since the epoch, or ISO 8601 text, in place of
+        `store` is one of ours, a path or URL, `None` for the default file, or one of
+        AG2's: `MemoryKnowledgeStore`, or `DiskKnowledgeStore`, whose folder gets the hub's file.
+        `clock` gives seconds since the epoch, or ISO 8601 text, in place of
         the store's. The sweepers run every so many seconds and look for expired channels and passed
         deadlines; 0 turns one off. `executor` runs tool calls; without it, one over the hub's store
         that asks `approval`. `arbiter` decides what is admitted, `auth` checks who registers.
@@ -364,14 +365,9 @@ class Hub(HubProbes):
 
     def health(self) -> Health:
         """Numbers in memory at once; `await hub.health()` has those of the store as well."""
-        service, waiting = self._service, self._service.waiting
-        depths = [waiting[agent_id] for agent_id in waiting]
-        known = {
-            "active_channels": service.active_channels,
+        service = self._service
+        known = numbers_in_memory(service) | {
             "registered_agents": len(self._identities.name_to_id_map()),
-            "reachable_agents": len(service.attached()),
-            "pending_inbox_total": sum(depths),
-            "max_pending_inbox_depth": max(depths) if any(depths) else None,
             "running_turns": self._turns.dispatcher.running,
             "registered_listeners": len(self._observers.listeners) + 1,  # the audit log
             "adapters_loaded": len(self.adapters),

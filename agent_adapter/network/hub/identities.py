@@ -114,7 +114,7 @@ class Identities:
         await self.authenticate(passport, passport.auth, None if known is None else known.passport)
         if known is not None and known.name == passport.name and self.is_connected(known.agent_id):
             raise ProtocolError(
-                f"{passport.name} is registered and connected already; disconnect it, or "
+                f"{passport.name} is already registered and connected; disconnect it, or "
                 "take another name"
             )
         await self._admission.check_register(Registration(passport, resume, rule or Rule()))
@@ -182,9 +182,13 @@ class Identities:
         """The ids of all participants by name."""
         return dict(self._ids)
 
-    async def get_agent(self, name_or_id: str) -> Passport:
+    def passport_of(self, name_or_id: str) -> Passport:
         """The passport of a participant; `NotFoundError` lists the known names."""
         return self.get(name_or_id).passport
+
+    async def get_agent(self, name_or_id: str) -> Passport:
+        """The same as `passport_of`, awaited as AG2's."""
+        return self.passport_of(name_or_id)
 
     async def get_resume(self, agent_id: str) -> Resume:
         """The résumé of a participant."""

@@ -86,9 +86,9 @@ class Scheduler:
         """
         if name in self._sweepers:
             taken = ", ".join(sorted(self._sweepers))
-            raise ValueError(f"the hub has a sweeper {name!r} already; it has {taken}")
+            raise ValueError(f"the sweeper {name!r} is already registered; there are {taken}")
         if not 0 < interval_seconds < math.inf:
-            raise ValueError(f"interval_seconds is a number above 0, not {interval_seconds!r:.80}")
+            raise ValueError(f"interval_seconds is a positive number, not {interval_seconds!r:.80}")
 
         async def sweep() -> None:
             result = fn()

@@ -81,7 +81,7 @@ def read_task(tx: Transaction, task_id: str) -> TaskMetadata:
     """The task; `NotFoundError` for an unknown id."""
     row = tx.get("tasks", task_id)
     if row is None:
-        raise NotFoundError(f"there is no task {task_id!r}")
+        raise NotFoundError(f"task not found: there is no task {task_id!r}")
     return task_of(row)
 
 

@@ -40,7 +40,7 @@ class RemoteParticipants:
         if found is not None:
             if found.sink is not None:
                 raise ProtocolError(
-                    f"{passport.name} is registered and connected already; disconnect it, "
+                    f"{passport.name} is already registered and connected; disconnect it, "
                     "or take another name"
                 )
             await self.dismiss(found)

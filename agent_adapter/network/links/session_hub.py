@@ -128,7 +128,7 @@ class SessionHub:
         owners = {getattr(task, "owner_id", None), None if row is None else row["owner_id"]}
         owners.discard(None)
         if not owners or not owners <= self.participants.keys():
-            raise NotFoundError(f"there is no task {task_id!r} here")
+            raise NotFoundError(f"task not found: there is no task {task_id!r} here")
         if (channel_id := getattr(task, "channel_id", None)) is not None:
             await self.check_in(task.owner_id, channel_id)
 
@@ -136,7 +136,7 @@ class SessionHub:
         """`NotFoundError` for a task that is neither its own nor of a channel it is in."""
         row = await self._hub.store.read(lambda tx: tx.get("tasks", task_id))
         if row is None or not await self._events.may_see_task(task_of(row)):
-            raise NotFoundError(f"there is no task {task_id!r} here")
+            raise NotFoundError(f"task not found: there is no task {task_id!r} here")
 
     def own_turn(self, turn: TurnRef) -> TurnRef:
         """The hub's own reference to an attempt; `StaleTurn` if it is not running here."""

@@ -40,6 +40,7 @@ def tasks_tool(client: AgentClient) -> ToolSpec:
         state: Literal["active", "all", "running", "completed", "failed", "expired", "cancelled"]
         | None = None,
         timeout: float = 300.0,  # noqa: ASYNC109  # a parameter of the tool
+        poll_interval: float | None = None,
         limit: int = 20,
         current: ChannelInject = None,
     ) -> Any:
@@ -57,6 +58,7 @@ def tasks_tool(client: AgentClient) -> ToolSpec:
             scope: for "list": your own tasks, or all that you may see.
             state: for "list": only tasks in this state; "active" have not ended.
             timeout: for "wait": how many seconds at most.
+            poll_interval: without effect: a wait ends as soon as the task does.
             limit: for "list": how many at most.
             current: the channel of the turn.
         """
@@ -67,7 +69,7 @@ def tasks_tool(client: AgentClient) -> ToolSpec:
                 channel_id = current.channel_id if current is not None else None
                 return await _start(client, ctx, title, channel_id)
             if not task_id:
-                raise ToolError(f'tasks(action="{action}") needs `task_id`')
+                raise ToolError(f'tasks(action="{action}") requires `task_id`')
             if action in ("status", "wait"):
                 return await _status(client, task_id, timeout if action == "wait" else 0.0)
             changes = {"note": note, "progress": payload, "result": result}
@@ -124,7 +126,7 @@ async def _status(client: AgentClient, task_id: str, seconds: float) -> dict[str
 
 async def _change(
     client: AgentClient, action: str, task_id: str, changes: dict[str, Any], why: str
-) -> dict[str, Any]:
+) -> dict[str, Any] | str:
     """Change a task of the participant's own; of another's, ask its owner to cancel it."""
     hub, own = await client.hub_client.hub_like(), client.agent_id
     if action == "cancel":
@@ -178,13 +180,13 @@ async def _ended(events: Subscription, task_id: str) -> None:
             return
 
 
-async def _asked_to_cancel(client: AgentClient, task: TaskMetadata, reason: str) -> dict[str, Any]:
+async def _asked_to_cancel(client: AgentClient, task: TaskMetadata, reason: str) -> str:
     """Ask the owner of a task to cancel it, in the task's channel."""
     if task.is_over:
-        return summary(task)
+        return f"{task.task_id} is already {task.state.value}"
     if task.channel_id is None:
         raise ToolError(
-            f"tasks: {task.task_id} belongs to no channel in which its owner could be asked"
+            f"tasks: {task.task_id} has no associated channel in which its owner could be asked"
         )
     await client.send_envelope(
         Envelope(
@@ -196,7 +198,7 @@ async def _asked_to_cancel(client: AgentClient, task: TaskMetadata, reason: str)
             task_id=task.task_id,
         )
     )
-    return summary(task) | {"cancel_requested": True}
+    return f"cancel_request posted to the owner of {task.task_id}, who decides"
 
 
 _END_KINDS = ("task_completed", "task_failed", "task_expired", "task_cancelled")
