@@ -40,6 +40,10 @@ Condition = Mapping[str, Any]
 """Column, optionally with an operator, to value."""
 
 
+OWNER: Any = object()
+"""In the condition of a `Read`: the owner id of the transaction."""
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """One `select` of an operation, or with `key` one `get`."""

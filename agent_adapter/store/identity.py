@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from agent_adapter.store import keyed, ledger
-from agent_adapter.store.base import Read, Row, Transaction
+from agent_adapter.store.base import OWNER, Read, Row, Transaction
 from agent_adapter.store.earlier import found_as
 from agent_adapter.store.intents import Begun, Intent
 from agent_adapter.store.keys import call_key_of, once_key_of
@@ -378,6 +378,9 @@ def reads(intent: Intent) -> list[Read]:
         found.append(Read("calls", left, "started_at", limit=1))
     if intent.once_key is None:
         found.append(Read("calls", _equal(intent), "n", descending=True, limit=1))
+    if intent.effects == "write":
+        found.append(Read("calls", {"ending": "unknown"}, limit=1))
+        found.append(Read("calls", {"state": "open", "owner_id !=": OWNER}, limit=1))
     return found
 
 

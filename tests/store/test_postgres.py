@@ -247,6 +247,8 @@ def cutting(connect: Callable[[], Any], *, after: bool) -> Callable[[], Any]:
                 left.clear()
                 if after:
                     execute(query)
+                    with made.pipeline():
+                        pass  # the server has done what was sent so far
                 made.close()
                 raise psycopg.OperationalError("cut")
             return execute(query, *rest)

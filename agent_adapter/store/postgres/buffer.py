@@ -16,9 +16,9 @@ from typing import Any
 
 import psycopg
 
-from agent_adapter.store.base import Condition, Operation, Read, Row
+from agent_adapter.store.base import OWNER, Condition, Operation, Read, Row
 from agent_adapter.store.postgres import sets
-from agent_adapter.store.postgres.connection import PostgresCursor, is_later
+from agent_adapter.store.postgres.connection import PostgresCursor, Query, is_later
 from agent_adapter.store.postgres.locks import LockedTransaction
 from agent_adapter.store.sql.statements import Statement
 from agent_adapter.store.sql.transaction import gated, in_order, row_of, shape_of
@@ -67,24 +67,28 @@ class BufferedTransaction(LockedTransaction):
         self._written: dict[str, list[Row]] = {}
         self._direct: set[str] = set()
 
-    def prefetch(self, ops: Iterable[Operation[Any]]) -> None:
-        """Send the reads that the operations will make, all in one round trip."""
+    def begin(self, ops: Sequence[Operation[Any]], first: Sequence[Query]) -> list[Any]:
+        """Send `first`, and then the reads that the operations will make, in one round trip.
+
+        Gives the row of the last of `first`.
+        """
         queries: dict[tuple[str, Key], Read] = {}
         keys: dict[str, set[Any]] = {}
-        for read in _reads_of(ops):
+        for read in _reads_of(ops) if self.buffering else ():
             if read.key is not None:
                 keys.setdefault(read.table, set()).add(read.key[0])
             else:
                 statement, values = self._statement_of(read)
                 queries[statement.sql, tuple(values)] = read
-        if not keys and not queries:
-            return
         by_key = [(_by_key(table), [gated(sorted(found))]) for table, found in keys.items()]
-        with _refusing():
-            answers = self._wire.fetch_many([*by_key, *queries])
+        with _refusing() if keys or queries else contextlib.nullcontext():
+            answers = self._wire.fetch_many([*first, *by_key, *queries])
+        row: list[Any] = answers[len(first) - 1][0]
+        del answers[: len(first)]
         for table, found in keys.items():
             self._learn(table, found, answers.pop(0))
         self._answers.update(zip(queries, answers, strict=True))
+        return row
 
     def _learn(self, table: str, keys: set[Any], rows: list[Any]) -> None:
         """These are the rows with the keys; there are no others."""
@@ -173,23 +177,41 @@ class BufferedTransaction(LockedTransaction):
             self.flush(table)
         return super().count(table, where)
 
-    def flush(self, only: str | None = None) -> None:
-        """Write what was kept back, of one table or of all."""
-        for table in (only,) if only else tuple({*self._new, *self._changes}):
-            new = self._new.pop(table, {})
-            changes = self._changes.pop(table, {})
-            with _refusing():
-                self._insert_all(table, list(new.values()))
-                self._update_all(table, changes)
-            for key, row in new.items():
-                self._known[table, key] = row
-            for key, (row, _) in changes.items():
-                self._known[table, key] = row
+    def flush(self, table: str) -> None:
+        """Write what was kept back of a table."""
+        with _refusing():
+            for statement, values in self._kept_back(table):
+                self._wire.execute(statement, values)
+
+    def commit(self) -> str | None:
+        """Write what was kept back and commit, in one round trip; what the server says."""
+        kept = [one for table in {*self._new, *self._changes} for one in self._kept_back(table)]
+        with _refusing() if kept else contextlib.nullcontext():
+            return self._wire.commit(kept)
+
+    def _kept_back(self, table: str) -> Iterator[Query]:
+        """The statements that write the table's rows, which are known from then on."""
+        new = self._new.pop(table, {})
+        changes = self._changes.pop(table, {})
+        if new:
+            rows = list(new.values())
+            yield _insertion(table), sets.arrays(table, list(rows[0]), rows)
+        names = self._statements["get", table].declared.key
+        by_columns: dict[tuple[str, ...], list[Row]] = {}
+        for row, columns in changes.values():
+            by_columns.setdefault(tuple(sorted(columns)), []).append(row)
+        for named, rows in by_columns.items():
+            yield _change(table, named), sets.arrays(table, [*names, *named], rows)
+        self._known.update({(table, key): row for key, row in new.items()})
+        self._known.update({(table, key): row for key, (row, _) in changes.items()})
 
     def _statement_of(self, read: Read) -> tuple[Statement, Sequence[Any]]:
         if read.key is not None:
             return self._statements["get", read.table], gated(read.key)
-        shape, values = shape_of(read.where)
+        own = self.owner_id
+        shape, values = shape_of(
+            {name: own if value is OWNER else value for name, value in read.where.items()}
+        )
         order = (read.order_by,) if isinstance(read.order_by, str) else tuple(read.order_by)
         limited = read.limit is not None
         statement = self._statements["select", read.table, shape, order, read.descending, limited]
@@ -246,31 +268,18 @@ class BufferedTransaction(LockedTransaction):
         if not written:
             return False
         plain = [(name, value) for name, value in where.items() if " " not in name]
-        return any(all(row.get(name) == value for name, value in plain) for row in written)
+        other = [(name[:-3], value) for name, value in where.items() if name.endswith(" !=")]
+        return any(
+            all(row.get(name) == value for name, value in plain)
+            and all(row.get(name) != value for name, value in other)
+            for row in written
+        )
 
     def _write_through(self, table: str) -> None:
         """Another statement is about to change the table: nothing is known of it any more."""
         if self.buffering and table not in self._direct:
             self.flush(table)
             self._direct.add(table)
-
-    def _insert_all(self, table: str, rows: list[Row]) -> None:
-        if rows:
-            values = sets.arrays(table, list(rows[0]), rows)
-            self._wire.execute(_insertion(table), values)
-            if self._wire.rowcount != len(rows):
-                raise BufferRefused(f"a row of {table} was there already")
-
-    def _update_all(self, table: str, changes: dict[Key, tuple[Row, set[str]]]) -> None:
-        names = self._statements["get", table].declared.key
-        by_columns: dict[tuple[str, ...], list[Row]] = {}
-        for row, columns in changes.values():
-            by_columns.setdefault(tuple(sorted(columns)), []).append(row)
-        for named, rows in by_columns.items():
-            values = sets.arrays(table, [*names, *named], rows)
-            self._wire.execute(_change(table, named), values)
-            if self._wire.rowcount != len(rows):
-                raise BufferRefused(f"a row of {table} has gone")
 
 
 @contextlib.contextmanager

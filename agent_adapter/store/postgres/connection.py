@@ -18,6 +18,9 @@ from agent_adapter.store.sql.statements import Statements
 
 Connection = psycopg.Connection[Any]
 
+Query = tuple[str, Sequence[Any]]
+"""A statement and its values."""
+
 OLDEST = 130_000
 """The oldest server version: 13."""
 
@@ -109,19 +112,25 @@ class PostgresCursor:
         """Run one statement."""
         self._cursor.execute(sql.encode(), _numbers(parameters))
 
-    def execute_many(self, sql: str, several: Sequence[Sequence[Any]]) -> int:
-        """Run one statement with each of the values, in one round trip; rows changed in all."""
-        self._cursor.executemany(sql.encode(), [_numbers(values) for values in several])
-        return self._cursor.rowcount
-
-    def fetch_many(self, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[list[Any]]:
-        """The rows of each query, in one round trip."""
+    def fetch_many(self, asked: Sequence[Query]) -> list[list[Any]]:
+        """The rows of each statement, in one round trip."""
         with self._connection.pipeline():
-            cursors = [
-                self._connection.cursor(binary=True).execute(sql.encode(), _numbers(values))
-                for sql, values in asked
-            ]
-        return [cursor.fetchall() for cursor in cursors]
+            cursors = [self._sent(query) for query in asked]
+        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+
+    def commit(self, last: Sequence[Query]) -> str | None:
+        """Run the last statements and `COMMIT`, in one round trip; what the server says to that."""
+        if not last:
+            return self._connection.execute("COMMIT").statusmessage
+        with self._connection.pipeline():
+            for query in last:
+                self._sent(query)
+            done = self._connection.execute("COMMIT")
+        return done.statusmessage
+
+    def _sent(self, query: Query) -> psycopg.Cursor[Any]:
+        sql, values = query
+        return self._connection.cursor(binary=True).execute(sql.encode(), _numbers(values))
 
     def fetchone(self) -> Any:
         """The next row or `None`."""

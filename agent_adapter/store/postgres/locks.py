@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable
 
 from agent_adapter.store.base import Condition, Operation, Row
+from agent_adapter.store.postgres.connection import Query
 from agent_adapter.store.sql.transaction import SqlTransaction
 from agent_adapter.store.witness import CHANNEL
 
@@ -32,6 +33,8 @@ def lock_id(kind: str, key: str) -> int:
 
 _STORE_ID = lock_id(STORE, "")
 
+
+_TAKE_KEYS = "SELECT count(pg_advisory_xact_lock(k)) FROM unnest($1::bigint[]) k"
 
 # A lock of two numbers, which no other lock of ours is: a mark, and the microsecond.
 _MARK = 0x5AA
@@ -70,22 +73,20 @@ def keys_of(ops: Iterable[Operation[object]]) -> frozenset[str] | None:
     return frozenset(found) if len(found) <= MOST else None
 
 
-def taking(keys: frozenset[str] | None) -> str:
-    """SQL that waits for the locks of the keys, always in the same order."""
+def taking(keys: frozenset[str] | None) -> list[Query]:
+    """Statements that wait for the locks of the keys, always in the same order."""
     if keys is None:
-        return f"SELECT pg_advisory_xact_lock({_STORE_ID})"
-    shared = f"SELECT pg_advisory_xact_lock_shared({_STORE_ID})"
-    if not keys:
-        return shared
-    ids = ",".join(str(one) for one in sorted(lock_id("key", key) for key in keys))
+        return [("SELECT pg_advisory_xact_lock($1)", [_STORE_ID])]
     # The shared lock first, in a statement of its own: whoever waits for a key must not keep one
     # who holds that key from the store.
-    each = f"unnest('{{{ids}}}'::bigint[]) k"
-    taken = f"{shared}; SELECT count(pg_advisory_xact_lock(k)) FROM {each}"  # noqa: S608 - numbers
-    # Transactions on channels write events beside each other: readers see by the mark which
-    # positions may still come.
-    marked = any(key.startswith(CHANNEL) for key in keys)
-    return f"{taken}; {_TAKE_MARK}" if marked else taken
+    found: list[Query] = [("SELECT pg_advisory_xact_lock_shared($1)", [_STORE_ID])]
+    if keys:
+        found.append((_TAKE_KEYS, [sorted(lock_id("key", key) for key in keys)]))
+    if any(key.startswith(CHANNEL) for key in keys):
+        # Transactions on channels write events beside each other: readers see by the mark which
+        # positions may still come.
+        found.append((_TAKE_MARK, []))
+    return found
 
 
 class LockedTransaction(SqlTransaction):

@@ -18,24 +18,29 @@ _DECLARED: Mapping[str, Table] = {table.name: table for table in TABLES}
 
 
 def insertion(table: str) -> str:
-    """Adds rows whose keys are not there; takes an array for each column."""
+    """Adds rows; takes an array for each column. Divides by zero if the key of one is there."""
     declared = _DECLARED[table]
     names = [column.name for column in declared.columns]
-    return (
+    added = (
         f'INSERT INTO "{table}" ({_listed(names)}) SELECT * FROM {_arrays(declared, names)}'  # noqa: S608 - names of our tables
         " ON CONFLICT DO NOTHING"
     )
+    return _of_all(added, declared, names[0])
 
 
 def change(table: str, columns: Sequence[str]) -> str:
-    """Sets the columns of rows; takes an array for each column of the key and each of these."""
+    """Sets the columns of rows; takes an array for each column of the key and each of these.
+
+    Divides by zero if one of the rows is not there.
+    """
     declared = _DECLARED[table]
     names = [*declared.key, *columns]
     given = ", ".join(f'"new_{name}"' for name in names)
     sets = ", ".join(f'"{name}" = given."new_{name}"' for name in columns)
     same = " AND ".join(f'"{table}"."{name}" = given."new_{name}"' for name in declared.key)
     values = f"{_arrays(declared, names)} AS given({given})"
-    return f'UPDATE "{table}" SET {sets} FROM {values} WHERE {same}'  # noqa: S608 - as above
+    changed = f'UPDATE "{table}" SET {sets} FROM {values} WHERE {same}'  # noqa: S608 - as above
+    return _of_all(changed, declared, names[0])
 
 
 def by_key(table: str) -> str:
@@ -50,6 +55,12 @@ def arrays(table: str, names: Sequence[str], rows: Sequence[Mapping[str, Any]]) 
     """The values of the rows, an array for each column, as the database keeps them."""
     kinds = _kinds(_DECLARED[table])
     return [[_kept(kinds[name], row[name]) for row in rows] for name in names]
+
+
+def _of_all(statement: str, declared: Table, first: str) -> str:
+    # The server refuses, and not we: so COMMIT need not wait for our look at the numbers.
+    rows = f"cardinality($1::{_array(declared, first)})"
+    return f"WITH done AS ({statement} RETURNING 1) SELECT 1 / (count(*) = {rows})::int FROM done"  # noqa: S608 - as above
 
 
 def _kept(kind: Kind, value: Any) -> Any:

@@ -95,9 +95,15 @@ class PostgresWriter(writer.StoreWriter):
             tx.memo[MEMO] = position
         tx.start(buffering=not any(job.plain for job in jobs))
         try:
-            id = self._begin(connection, tx, jobs)
-            self._run_all(jobs, tx, connection)
+            id = self._begin(tx, jobs)
+            for job in jobs:
+                self._run(job, tx, connection)
             self._end(connection, tx, id, jobs)
+        except BufferRefused as refused:
+            connection.execute("ROLLBACK")
+            for job in jobs:
+                job.plain = True
+            raise OtherwiseAgain from refused
         except BaseException:
             if not connection.closed and self._unsure is None:
                 connection.execute("ROLLBACK")
@@ -105,15 +111,14 @@ class PostgresWriter(writer.StoreWriter):
         if tx.changed:
             self._tell(tx.changed)
 
-    def _begin(self, connection: Connection, tx: BufferedTransaction, jobs: Sequence[Job]) -> str:
-        """Begin, take the locks and ask for the time: one round trip. The transaction's number."""
-        whole = any(job.alone for job in jobs)
-        tx.held = None if whole else keys_of(job.op for job in jobs)
-        cursor = connection.execute(f"BEGIN; {taking(tx.held)}; {_NOW_AND_ID}".encode())
-        while cursor.nextset():
-            pass
-        row = cursor.fetchone()
-        assert row is not None  # noqa: S101 - the last SELECT has one row
+    def _begin(self, tx: BufferedTransaction, jobs: Sequence[Job]) -> str:
+        """Begin, take the locks, ask for the time, and read: one round trip.
+
+        The transaction's number.
+        """
+        ops = [job.op for job in jobs]
+        tx.held = None if any(job.alone for job in jobs) else keys_of(ops)
+        row = tx.begin(ops, [("BEGIN", []), *taking(tx.held), (_NOW_AND_ID, [])])
         self._server_clock.set(row[0])
         return str(row[1])
 
@@ -125,13 +130,13 @@ class PostgresWriter(writer.StoreWriter):
         # From here until the answer nobody knows whether it was committed.
         self._unsure = _Unsure(id=id, jobs=tuple(jobs), entry=entry)
         try:
-            done = connection.execute("COMMIT")
-        except psycopg.Error:
+            done = tx.commit()
+        except (psycopg.Error, BufferRefused):
             if not connection.closed:
                 self._unsure = None  # the server has answered: it was not
             raise
         self._unsure = None
-        if done.statusmessage != "COMMIT":
+        if done != "COMMIT":
             raise errors.InFailedSqlTransaction("the server rolled the transaction back")
 
     def _settle_unsure(self, connection: Connection) -> None:
@@ -158,20 +163,6 @@ class PostgresWriter(writer.StoreWriter):
             "SELECT hash FROM ledger WHERE run_id = $1 AND seq = $2", [run_id, seq]
         ).fetchone()
         return found is not None and bytes(found[0]) == link
-
-    def _run_all(
-        self, jobs: Sequence[Job], tx: BufferedTransaction, connection: Connection
-    ) -> None:
-        try:
-            if tx.buffering:
-                tx.prefetch(job.op for job in jobs)
-            for job in jobs:
-                self._run(job, tx, connection)
-            tx.flush()
-        except BufferRefused as refused:
-            for job in jobs:
-                job.plain = True
-            raise OtherwiseAgain from refused
 
     def _run(self, job: Job, tx: BufferedTransaction, connection: Connection) -> None:
         tx.now = self._clock() if job.at is None else job.at
