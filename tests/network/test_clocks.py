@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import agent_adapter as aa
+from agent_adapter.cli.channels import _expiry
 from agent_adapter.exec import ledger
 from agent_adapter.exec.approval.ports.deferred import DeferredApproval
 from agent_adapter.network import (
@@ -20,6 +21,7 @@ from agent_adapter.network import (
     TaskSpec,
     TaskState,
 )
+from agent_adapter.network.channels.reports import report_of
 from agent_adapter.store import approvals
 from agent_adapter.store.memory import MemoryStore
 from tests.network._scene import FakeClock, Scene, TransitionGraph, scene
@@ -130,6 +132,17 @@ async def test_a_turn_parked_over_night_goes_on(type: str) -> None:
         await at.settle()
         assert ("worker", "paid 3") in await at.said(channel)
         assert (await ledger.verify(at.hub.store)).problems == ()
+
+
+async def test_what_is_left_of_a_life_span_is_told() -> None:
+    """N4: while it stands still there is no time of expiry, and the report says what is left."""
+    clock = FakeClock()
+    async with _stage(clock, MemoryStore(clock=clock)) as at:
+        channel = await _parked(at)
+        await _sweep(at, 12 * HOUR)
+        report = await at.hub.store.read(lambda tx: report_of(tx, channel.channel_id))
+        assert (report.expires_at, report.ttl_left) == (None, 7200)
+        assert _expiry(report) == "2:00:00 after it goes on"
 
 
 async def test_a_life_span_runs_on_where_it_stood() -> None:
