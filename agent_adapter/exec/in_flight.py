@@ -41,8 +41,8 @@ class Claimant(Protocol):
         ...
 
 
-Beginning = tuple[asyncio.AbstractEventLoop, list[Begun], Operation[Any]]
-"""An intent that is being written: for which loop, what came of it, and how it is taken back."""
+Beginning = tuple[list[Begun], Operation[Any]]
+"""An intent that is being written: what came of it, and how it is taken back."""
 
 
 class InFlightCalls:
@@ -55,8 +55,9 @@ class InFlightCalls:
         self._store = store
         # Calls of several event loops, such as those of sync tools, run at the same time.
         self._lock = threading.Lock()
-        self._running: dict[str, Future[None]] = {}
-        self.beginning: dict[object, Beginning] = {}
+        # A future for those who wait; `None` while nobody does.
+        self._running: dict[str, Future[None] | None] = {}
+        self.beginning: dict[asyncio.AbstractEventLoop, dict[object, Beginning]] = {}
         self._by_loop: dict[asyncio.AbstractEventLoop, set[str]] = {}
         self._claimed: dict[tuple[str, str, str], dict[int, Claimant]] = {}
         self._issued: OrderedDict[tuple[str, str, str], int] = OrderedDict()
@@ -132,7 +133,7 @@ class InFlightCalls:
     def enter(self, call_key: str) -> None:
         """Mark the call as under way here, until `leave`."""
         with self._lock:
-            self._running[call_key] = Future()
+            self._running[call_key] = None
             self._by_loop.setdefault(asyncio.get_running_loop(), set()).add(call_key)
 
     def leave(self, call_key: str | None) -> None:
@@ -151,9 +152,33 @@ class InFlightCalls:
     async def ended(self, call_key: str) -> None:
         """Return when the call is no longer under way here."""
         self.abandon_closed()
-        running = self._running.get(call_key)
-        if running is not None:
-            await asyncio.shield(asyncio.wrap_future(running))
+        with self._lock:
+            if call_key not in self._running:
+                return
+            running = self._running[call_key]
+            if running is None:
+                running = self._running[call_key] = Future()
+        await asyncio.shield(asyncio.wrap_future(running))
+
+    # No lock for what is beginning: the calls of one loop are begun in its thread alone, and a
+    # collected call ends wherever the garbage collector runs.
+    def begin(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        mark: object,
+        begun: list[Begun],
+        undo: Operation[Any],
+    ) -> None:
+        """Note that an intent is being written for a call of this event loop."""
+        self.beginning.setdefault(loop, {})[mark] = (begun, undo)
+
+    def begun(self, loop: asyncio.AbstractEventLoop, mark: object) -> bool:
+        """Its caller has learned what came of it, or never will; `False` if that was noted."""
+        of_loop = self.beginning.get(loop, {})
+        known = of_loop.pop(mark, None) is not None
+        if known and not of_loop:
+            self.beginning.pop(loop, None)
+        return known
 
     def abandon_closed(self) -> None:
         """End the calls whose event loop was closed: nothing else would."""
@@ -162,14 +187,15 @@ class InFlightCalls:
         for call_key in keys:
             self._store.post(partial(end_abandoned, call_key=call_key))
             self.leave(call_key)
-        for mark, (loop, _, abandon) in list(self.beginning.items()):
-            if loop.is_closed() and self.beginning.pop(mark, None) is not None:
-                self._store.post(abandon)
+        for loop in list(self.beginning):
+            if loop.is_closed():
+                for _, undo in list(self.beginning.pop(loop, {}).values()):
+                    self._store.post(undo)
 
     def under_way(self) -> set[str]:
         """The keys of the calls that are under way here, or are about to be."""
-        begun = [found[0].call_key for _, found, _ in list(self.beginning.values()) if found]
-        return {*list(self._running), *begun}
+        beginning = [each for held in list(self.beginning.values()) for each in list(held.values())]
+        return {*list(self._running), *(found[0].call_key for found, _ in beginning if found)}
 
     def knows_label(self, scope_and_label: str) -> bool:
         """Whether this label is known to be durable."""

@@ -53,18 +53,17 @@ async def begin(call: Call) -> Begun:
         intent.fence = await scope.fence(call.runtime.store)
     op = BeginCall(intent, take, reserve)
     begun = op.begun
-    beginning, mark = call.runtime.in_flight.beginning, object()
-    loop = asyncio.get_running_loop()
-    beginning[mark] = (loop, begun, lambda tx: _abandon(tx, begun, intent))
+    in_flight, loop, mark = call.runtime.in_flight, asyncio.get_running_loop(), object()
+    in_flight.begin(loop, mark, begun, lambda tx: _abandon(tx, begun, intent))
     try:
         return await call.runtime.store.write(op)
     except BaseException:
         # The caller is cancelled, but the operation continues: its call is never entered.
-        if mark in beginning:
-            _post(call, beginning.pop(mark)[2])
+        if in_flight.begun(loop, mark):
+            _post(call, lambda tx: _abandon(tx, begun, intent))
         raise
     finally:
-        beginning.pop(mark, None)
+        in_flight.begun(loop, mark)
 
 
 def _abandon(tx: Transaction, begun: list[Begun], intent: Intent) -> None:

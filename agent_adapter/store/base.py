@@ -75,8 +75,11 @@ class Transaction(Protocol):
     uptime: Uptime
     """How long the machine has been running: what a deadline goes by where the clock was set."""
 
-    memo: dict[str, Row]
+    memo: dict[Any, Row]
     """A cache of rows of this process; emptied when another process may have changed them."""
+
+    memo_lasts: bool
+    """Whether the memo outlives the operation, so that what every operation asks is kept there."""
 
     @property
     def wrote(self) -> int:

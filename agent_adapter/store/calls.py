@@ -14,7 +14,6 @@ from agent_adapter.store.approvals import Take
 from agent_adapter.store.base import Row, Transaction
 from agent_adapter.store.earlier import found_as
 from agent_adapter.store.identity import (
-    UNCLEAR,
     in_the_way,
     key_of,
     last_n,
@@ -24,6 +23,7 @@ from agent_adapter.store.identity import (
     unclear_before,
 )
 from agent_adapter.store.intents import Begun, Intent, Outcome, Reserve
+from agent_adapter.store.remembered import SUSPENDED, UNCLEAR
 
 __all__ = ["begin_call", "end_call", "late_outcome", "record_call", "tagged_result"]
 
@@ -239,6 +239,8 @@ def _intent_facts(tx: Transaction, intent: Intent, call_key: str) -> dict[str, A
 def _ended(tx: Transaction, outcome: Outcome, call_key: str) -> Row:
     if outcome.ending == "unknown":
         tx.memo.pop(UNCLEAR, None)
+    elif outcome.ending == "suspended":
+        tx.memo.pop(SUSPENDED, None)
     values: Row = {
         "state": "done",
         "ending": outcome.ending,

@@ -57,6 +57,7 @@ def add(tx: Transaction, table: str, rows: list[Row]) -> None:
         tx.insert(table, row)
     # They are no change: what vouches for them comes with them.
     tx.touched.clear()
+    tx.memo.clear()
 
 
 def wipe(tx: Transaction) -> None:
@@ -66,3 +67,4 @@ def wipe(tx: Transaction) -> None:
             tx.delete(table.name, {})
     tx.delete("meta", {"name !=": "key-check"})
     tx.touched.clear()
+    tx.memo.clear()

@@ -14,12 +14,10 @@ from agent_adapter.store.base import OWNER, Read, Row, Transaction
 from agent_adapter.store.earlier import found_as
 from agent_adapter.store.intents import Begun, Intent
 from agent_adapter.store.keys import call_key_of, once_key_of
+from agent_adapter.store.remembered import SUSPENDED, UNCLEAR, any_suspended, any_unclear
 
 DOUBT_SECONDS = 600.0
 """How long a write with unknown outcome is asked about in other runs of the same asker."""
-
-UNCLEAR = "unclear"
-"""The memo's key for whether any call of the store may be unclear."""
 
 _SHOWN = 20
 """How many earlier writes a person is shown at the most."""
@@ -181,6 +179,9 @@ def _suspended(tx: Transaction, intent: Intent) -> Row | None:
     """
     if intent.conversation is None:
         return None
+    known = tx.memo.get(SUSPENDED)
+    if not intent.workflow and not (any_suspended(tx) if known is None else known["any"]):
+        return None
     same = _of_conversation(intent)
     row = _first(tx, same | {"ending": "suspended"}, by="started_at")
     if row is not None or not intent.workflow:
@@ -249,7 +250,8 @@ def _repeats(tx: Transaction, intent: Intent, last: int) -> Begun | None:
     run that was taken back those that ended well count, too.
     """
     rows: list[Row] = []
-    may_be = _any_unclear(tx)
+    remembered = tx.memo.get(UNCLEAR)
+    may_be = any_unclear(tx) if remembered is None else remembered["any"]
     if may_be and (last or intent.place is not None):
         rows = _unclear(tx, {"run_id": intent.run_id} | _alike(intent))
     if may_be and intent.asker:
@@ -283,20 +285,6 @@ def _root_of(tx: Transaction, row: Row | None) -> str | None:
     while row is not None and row["parent_call_key"] is not None:
         row = tx.get("calls", row["parent_call_key"])
     return None if row is None else str(row["run_id"])
-
-
-def _any_unclear(tx: Transaction) -> bool:
-    """Whether any call of the store may be unclear; what is looked up once holds until a change.
-
-    The open calls of this process are under way. `calls` forgets the answer when a call ends with
-    unknown outcome, the store when another process has written.
-    """
-    known = tx.memo.get(UNCLEAR)
-    if known is None:
-        found = tx.select("calls", {"ending": "unknown"}, limit=1)
-        found = found or tx.select("calls", {"state": "open", "owner_id !=": tx.owner_id}, limit=1)
-        known = tx.memo[UNCLEAR] = {"any": bool(found)}
-    return bool(known["any"])
 
 
 def _unclear(tx: Transaction, where: Row) -> list[Row]:
@@ -357,6 +345,8 @@ def last_n(tx: Transaction, intent: Intent) -> int:
     0 where a key of its own makes the call unique.
     """
     if intent.once_key is not None:
+        return 0
+    if intent.place is None and tx.memo_lasts and ledger.is_new(tx, intent.run_id):
         return 0
     row = _first(tx, _equal(intent), by="n", descending=True)
     return 0 if row is None else row["n"]

@@ -139,6 +139,17 @@ def _write_entries(tx: Transaction) -> None:
     tx.touched.clear()
 
 
+def is_new(tx: Transaction, run_id: str) -> bool:
+    """Whether the chain has no entry yet, so that there is nothing of the run.
+
+    The head is kept: whoever asks is about to begin the chain or to go on with it.
+    """
+    head = tx.memo.get(run_id)
+    if head is None:
+        head = tx.memo[run_id] = _head(tx, run_id)
+    return bool(head["seq"] == 0)
+
+
 def _begun(tx: Transaction, run_id: str, facts: Mapping[str, Any]) -> Row:
     """The head of the chain; a run is noted when its chain begins."""
     head = tx.memo.get(run_id) or _head(tx, run_id)

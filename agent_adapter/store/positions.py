@@ -19,8 +19,8 @@ COLUMNS: tuple[tuple[str, str], ...] = (
 )
 """The columns that hold positions, each with an index."""
 
-MEMO = "#events"
-"""The memo's key for the newest position; no run or chain has this name."""
+MEMO = ("events",)
+"""The memo's key for the newest position; no run or chain has such a name."""
 
 
 def next_position(tx: Transaction) -> int:

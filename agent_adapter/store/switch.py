@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent_adapter.store import ledger, withdrawing
 from agent_adapter.store.base import Condition, Read, Transaction
+from agent_adapter.store.remembered import HALTS, all_halts
 from agent_adapter.store.witness import CANCELLED, SWITCH, UPKEEP
 
 
@@ -15,7 +16,12 @@ def stopped(tx: Transaction) -> str | None:
 
 def halted(tx: Transaction, *, run_id: str, root_run_id: str, write: bool) -> str | None:
     """Why a call of that run may not begin; `None` while it may."""
-    for row in tx.select("meta", _names(run_id, root_run_id, write)):
+    wanted = _names(run_id, root_run_id, write)
+    known = tx.memo.get(HALTS)
+    halts = all_halts(tx) if known is None else known["names"]
+    if halts is not None and halts.isdisjoint(wanted["name in"]):
+        return None
+    for row in tx.select("meta", wanted):
         what = "all writes are stopped" if row["name"] == SWITCH else "the run was cancelled"
         return f"{what} ({row['value'] or 'no reason given'})"
     return None
@@ -36,6 +42,7 @@ def cancel_run(tx: Transaction, run_id: str, *, by: str, reason: str) -> bool:
     if not tx.count("ledger", {"run_id": run_id}):
         return False
     if tx.insert("meta", {"name": f"{CANCELLED}{run_id}", "value": reason}):
+        tx.memo.pop(HALTS, None)
         tx.update("runs", {"run_id": run_id}, {"cancelled": 1})
         ledger.append(tx, run_id, "run-cancelled", None, {"reviewer": by, "reason": reason})
         why = f"the run was cancelled ({reason or 'no reason given'})"
@@ -47,6 +54,7 @@ def stop_writes(tx: Transaction, *, by: str, reason: str) -> None:
     """Refuse every write that has not begun, until `allow_writes`."""
     if not tx.insert("meta", {"name": SWITCH, "value": reason}):
         tx.update("meta", {"name": SWITCH}, {"value": reason})
+    tx.memo.pop(HALTS, None)
     ledger.append(tx, UPKEEP, "writes-stopped", None, {"reviewer": by, "reason": reason})
 
 
@@ -54,5 +62,6 @@ def allow_writes(tx: Transaction, *, by: str) -> bool:
     """Allow writes again; returns whether they had been stopped."""
     if not tx.delete("meta", {"name": SWITCH}):
         return False
+    tx.memo.pop(HALTS, None)
     ledger.append(tx, UPKEEP, "writes-allowed", None, {"reviewer": by})
     return True

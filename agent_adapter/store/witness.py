@@ -297,10 +297,10 @@ def _rows_of_run(tx: Transaction, run_id: str) -> Iterator[tuple[str, Row]]:
         yield "meta", cancelled
 
 
-def meta_rows(tx: Transaction, prefix: str) -> list[Row]:
+def meta_rows(tx: Transaction, prefix: str, limit: int | None = None) -> list[Row]:
     """Rows of `meta` whose name begins so, in the order of their names."""
     end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-    return tx.select("meta", {"name >=": prefix, "name <": end}, order_by="name")
+    return tx.select("meta", {"name >=": prefix, "name <": end}, order_by="name", limit=limit)
 
 
 def _rows_of_channel(tx: Transaction, channel_id: str) -> Iterator[tuple[str, Row]]:

@@ -20,7 +20,6 @@ from agent_adapter.store.base import Condition, Entry, Operation, Row
 from agent_adapter.store.forking import Lock, release_all, take_all, watch_forks
 from agent_adapter.store.memory.eviction import IdleRuns, shrink
 from agent_adapter.store.memory.table import MemoryTable
-from agent_adapter.store.positions import MEMO
 from agent_adapter.store.tables import TABLES
 from agent_adapter.store.uptime import Uptime
 from agent_adapter.store.witness import WITNESSED, Touched
@@ -51,6 +50,7 @@ class _MemoryTransaction:
         "_writes",
         "key",
         "memo",
+        "memo_lasts",
         "now",
         "owner_id",
         "pending",
@@ -72,7 +72,8 @@ class _MemoryTransaction:
             if any(column.name == "run_id" for column in stored.declared.columns)
         )
         self.undo: list[tuple[MemoryTable, Any, Row | None]] = []
-        self.memo: dict[str, Row] = {}
+        self.memo: dict[Any, Row] = {}
+        self.memo_lasts = True  # no other process shares these rows
         self.touched: Touched = {}
         self.pending: list[Entry] = []
         self.now = 0.0
@@ -283,10 +284,8 @@ class MemoryStore:
             raise StoreError("memory://: an operation may not start another one")
         tx = self._tx
         tx.now = now
-        position = tx.memo.get(MEMO)
-        tx.memo.clear()
-        if position is not None:  # no other process shares this store
-            tx.memo[MEMO] = position
+        for run_id in [name for name in tx.memo if type(name) is str]:
+            del tx.memo[run_id]  # the seals of chains are looked at again
         self._busy = True
         try:
             value = ledger.run(op, tx)
@@ -299,6 +298,7 @@ class MemoryStore:
             return value
         except BaseException as error:
             tx.roll_back()
+            tx.memo.clear()
             fallback: Operation[T] | None = getattr(op, "fallback", None)
             if fallback is None or not isinstance(error, PydanticSerializationError):
                 raise
@@ -319,6 +319,7 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._held = []
         self._tx.owner_id = _new_owner_id()
+        self._tx.memo.clear()
 
 
 def open_memory(url: str, *, clock: Clock = time.time, key: bytes | None = None) -> MemoryStore:

@@ -9,7 +9,7 @@ from agent_adapter.core.errors import StoreError
 from agent_adapter.store.base import Condition, Entry, Row
 from agent_adapter.store.conditions import check_columns, listed
 from agent_adapter.store.sql.statements import Shape, Statement, Statements
-from agent_adapter.store.text import MARK, escape, unescape, unusual
+from agent_adapter.store.text import MARK, escape, unescape
 from agent_adapter.store.uptime import Uptime
 from agent_adapter.store.witness import WITNESSED, Touched
 
@@ -48,6 +48,7 @@ class SqlTransaction:
         "_statements",
         "key",
         "memo",
+        "memo_lasts",
         "now",
         "owner_id",
         "pending",
@@ -71,7 +72,8 @@ class SqlTransaction:
         self._is_live = is_live
         self.key = key
         self.owner_id = owner_id
-        self.memo: dict[str, Row] = {}
+        self.memo: dict[Any, Row] = {}
+        self.memo_lasts = False
         self.touched: Touched = {}
         self.pending: list[Entry] = []
         self.now = 0.0
@@ -210,7 +212,10 @@ def in_order(statement: Statement, values: Sequence[Any]) -> Sequence[Any]:
 def gated(values: Sequence[Any]) -> list[Any]:
     """The values with every text as a database can keep it."""
     return [
-        escape(value) if isinstance(value, str) and unusual(value) else value for value in values
+        escape(value)
+        if isinstance(value, str) and not (value.isascii() and "\x00" not in value)
+        else value
+        for value in values
     ]
 
 

@@ -132,6 +132,7 @@ class SqliteWriter(writer.StoreWriter):
         if self._connection is None or self._tx is None:
             self._connection = self._connect()
             self._tx = self._transaction(self._connection.cursor())
+            self._tx.memo_lasts = True  # until `data_version` says that another process wrote
         return self._tx
 
     def _disconnect(self) -> None:
