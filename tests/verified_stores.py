@@ -1,8 +1,8 @@
 """A pytest plug-in, `-p tests.verified_stores`: verifies every store that a test leaves.
 
-A test that changes a store on purpose lists what it must find instead; it is left out here by its
-module, with the reason. What another test leaves must verify: `ledger verify` raises no false
-alarm.
+A test that changes a store on purpose lists what it must find instead; it is left out here: by its
+module, with the reason, or by the mark `alters_store`. What another test leaves must verify:
+`ledger verify` raises no false alarm.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     folder = getattr(item, "funcargs", {}).get("tmp_path")
     yield
     module = getattr(getattr(item, "module", None), "__name__", "")
-    if folder is None or module in ALTERED:
+    if folder is None or module in ALTERED or item.get_closest_marker("alters_store"):
         return
     wrong = [said for path in sorted(folder.rglob("*.db")) for said in _problems(path)]
     if wrong:

@@ -36,6 +36,7 @@ def test_a_unique_beginning_is_enough(run: Run, held: str, length: int) -> None:
     assert run("approvals", "show", held, "--json").json["state"] == "denied"
 
 
+@pytest.mark.alters_store
 def test_an_ambiguous_beginning_lists_them(run: Run, held: str) -> None:
     """Nothing is decided; an id that is exactly so is taken, though others begin with it."""
     asyncio.run(_copy(held, "apr_zz1", "apr_zz12", "apr_zz2"))

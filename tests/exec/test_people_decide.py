@@ -184,6 +184,7 @@ async def test_kims_key_cannot_decide_kims_own_call(store: Any, tmp_path: Path) 
         await Inbox(store).approve(id, reviewer="os:lee", key=key)
 
 
+@pytest.mark.alters_store
 async def test_a_row_that_names_another_than_the_signer_does_not_count(
     store: Any, tmp_path: Path
 ) -> None:
@@ -241,6 +242,7 @@ async def test_a_key_out_of_its_time_does_not_count(store: Any, tmp_path: Path) 
         await Inbox(store).approve(id, reviewer="os:kim", key=signed.key)
 
 
+@pytest.mark.alters_store
 async def test_a_signature_cannot_claim_the_key_of_another(store: Any, tmp_path: Path) -> None:
     """The public key that it names is the one that the executor pins, or it does not count."""
     signed = Signed(store, tmp_path)

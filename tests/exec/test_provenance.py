@@ -118,6 +118,7 @@ async def test_another_process_knows_what_was_said(sqlite: Any, clock: Any) -> N
     assert (await verify(sqlite)).ok
 
 
+@pytest.mark.alters_store
 async def test_an_edited_trusted_text_is_reported(store: Any) -> None:
     """A store-writer cannot put words into the user's mouth."""
     executor = Executor(store=store)

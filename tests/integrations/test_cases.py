@@ -435,6 +435,7 @@ async def test_u17_torn_last_record_is_forgiven(tmp_path: Path, lost: int) -> No
     await store.aclose()
 
 
+@pytest.mark.alters_store
 async def test_u17_anything_else_is_an_error(tmp_path: Path) -> None:
     """A ledger row that was changed in the middle is found."""
     store = await _after_power_cut(tmp_path, 0)

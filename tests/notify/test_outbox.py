@@ -174,6 +174,7 @@ async def test_a_person_is_told_of_what_they_can_decide(world: World) -> None:
     assert [(row["rule"], row["subject"]) for row in await world.rows()] == [("kim", mine)]
 
 
+@pytest.mark.alters_store
 async def test_a_broken_chain_is_told(world: World) -> None:
     """The ledger is verified now and then; equal problems are told once."""
     await world.ask()
