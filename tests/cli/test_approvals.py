@@ -157,6 +157,7 @@ async def _forge(id: str, **values: object) -> int:
         await store.aclose()
 
 
+@pytest.mark.alters_store
 @pytest.mark.parametrize("column", ["principal", "run_id", "thread_id", "tool"])
 @pytest.mark.parametrize("value", [EVIL, "x" * 1_000_000], ids=["hidden", "long"])
 def test_t13_ids_and_names_are_inert_in_lists_and_records(
