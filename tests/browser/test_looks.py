@@ -110,6 +110,8 @@ async def test_pictures_of_the_readme(served: Site, pages: dict[str, str], tmp_p
     folder.mkdir(exist_ok=True)
     size: Any = {"width": 1200, "height": 760}
     async with served.signed_in("ada", viewport=size) as page:
+        # For a moment after they appear, buttons rest and are pale.
+        await expect(page.locator("[data-approve]").first).to_be_enabled()
         await page.screenshot(path=folder / "console-approvals.png")
         await page.goto(pages["channel"])
         await page.get_by_label("Message").fill("Please pay back order C-9: it never came.")
