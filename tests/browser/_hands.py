@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import Locator, Page
+from playwright.async_api import Locator, Page, expect
 
 from ._site import SECONDS
 
@@ -16,6 +16,8 @@ async def press(button: Locator, *, tap: bool = False) -> None:
     before = await sent(page)
     async with asyncio.timeout(SECONDS):
         while await sent(page) == before:
+            # The driver scrolls while it waits by itself.
+            await expect(button).to_be_enabled()
             if tap:
                 await button.tap()
             else:

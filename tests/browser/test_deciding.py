@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ import agent_adapter as aa
 from agent_adapter.exec.approval.inbox import ApprovalRecord
 
 from ._hands import press
-from ._site import SECONDS, Site
+from ._site import Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
@@ -31,6 +30,7 @@ KEEP_CHANGING = """async () => {
 RESTING_POINTER = """(button) => button.dispatchEvent(
     new PointerEvent("pointermove", {bubbles: true, pointerType: "mouse", coalescedEvents: []})
 )"""
+IN_PAGE = "(each) => [each.offsetTop, each.offsetHeight]"  # wherever the page is scrolled to
 COMES_BACK = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
 
 
@@ -243,9 +243,9 @@ async def _settled(page: Page, record: ApprovalRecord) -> None:
 async def test_a_record_that_was_decided_keeps_its_place(site: Site, page: Page) -> None:
     """Nothing that follows it moves."""
     asked = await _three(site, page)
-    before = await page.locator(f"#{asked[2].id}").bounding_box()
+    await _settled(page, asked[0])
+    before = await page.locator(f"#{asked[2].id}").evaluate(IN_PAGE)
     await press(page.locator(f"#{asked[0].id}").get_by_role("button", name="Approve"))
     await expect(page.locator(f"#{asked[0].id}")).to_contain_text("approved")
     await _elsewhere(site, page, asked[1])
-    async with asyncio.timeout(SECONDS):
-        assert await page.locator(f"#{asked[2].id}").bounding_box() == before
+    assert await page.locator(f"#{asked[2].id}").evaluate(IN_PAGE) == before
