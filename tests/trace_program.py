@@ -24,7 +24,7 @@ from agent_adapter.network import Hub, HubClient, LocalLink, Passport, Resume
 
 PACKAGE = str(Path(aa.__file__).parent)
 WARM = 5
-TRIES = 5
+TRIES = 20
 
 
 class Tracer:

@@ -390,10 +390,12 @@ async def test_a_late_report_to_a_closed_store_is_dropped(memory: Any) -> None:
 async def test_a_busy_pool_refuses(memory: Any) -> None:
     """With half the threads lost to tools that timed out, new work is refused."""
     pool = WorkerPool(2)
-    gate = threading.Event()
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.02):
-            await pool.run(gate.wait)
+    begun, gate = threading.Event(), threading.Event()
+    lost = asyncio.ensure_future(pool.run(lambda: begun.set() or gate.wait()))
+    await asyncio.to_thread(begun.wait, 60)
+    lost.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await lost
     with pytest.raises(ToolBusy, match="1 of 2"):
         await pool.run(lambda: None)
     gate.set()
