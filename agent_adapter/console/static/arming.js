@@ -44,10 +44,13 @@ export const settle = (part, why = NEW) => {
   setTimeout(() => buttons.forEach((button) => free(button, why)), SETTLE_MS);
 };
 
+/** Buttons have moved: for a moment a tap may hit another than the one that was aimed at. */
+export const moved = () => { movedAt = performance.now(); };
+
 /** The page has changed: what the pointer rests on may not be what it was moved to. */
 export const disarm = () => {
   pointed = null;
-  movedAt = performance.now();
+  moved();
 };
 
 /** Why a click on `button` is no decision; `null` if it is one. */
@@ -82,14 +85,14 @@ export const isSeen = (button) => {
   return top !== null && button.contains(top);
 };
 
-// Browsers also send `pointermove` when the page moves under a pointer that rests. Such an event
-// stands for no move of the hand: it has the old place on the screen, and no coalesced events.
+// Browsers also send `pointermove` when the page moves under a pointer that rests: it is at the old
+// place on the screen. The first one of a page has no old place: without coalesced events, which not
+// every browser lists, it only says where the pointer rests, and the next one is the hand's.
 const isByHand = (event) => {
   const before = last;
   last = { x: event.screenX, y: event.screenY };
-  if (before && before.x === last.x && before.y === last.y) return false;
-  // Without that list (plain HTTP to another host), the first place is only where the pointer rests.
-  return event.getCoalescedEvents ? event.getCoalescedEvents().length > 0 : before !== null;
+  if (before) return before.x !== last.x || before.y !== last.y;
+  return Boolean(event.getCoalescedEvents) && event.getCoalescedEvents().length > 0;
 };
 
 document.addEventListener("pointermove", (event) => {

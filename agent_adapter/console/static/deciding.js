@@ -2,7 +2,7 @@
 import { announce } from "./announce.js";
 import { holdUnopened } from "./opening.js";
 import "./clock.js";
-import { disarm, free, held, hold, isSeen, refusal, settle } from "./arming.js";
+import { disarm, free, held, hold, isSeen, moved, refusal, settle } from "./arming.js";
 
 const LOST = "No answer from the console: it is not known whether the decision was recorded. Reload the page before you decide again.";
 
@@ -22,6 +22,7 @@ export const tell = (record, text) => {
     line.dataset.problem = "";
     line.setAttribute("role", "alert");
     record.append(line);
+    moved(); // what follows this record
   }
   line.textContent = text;
 };
