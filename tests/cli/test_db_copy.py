@@ -66,6 +66,7 @@ def test_what_cannot_be_copied_is_told(
     assert (refused.code, said in refused.err) == (1, True)
 
 
+@pytest.mark.alters_store
 def test_an_altered_store_is_not_copied(run: Run, held: str, tmp_path: Path) -> None:
     """The copy would vouch for what somebody changed."""
     import sqlite3

@@ -270,6 +270,7 @@ async def test_t1_a_pending_edit_is_shown_as_a_difference(shop: ShopConsole) -> 
     assert 'value="EVIL"' in browser.get(f"/approvals/{id}").text
 
 
+@pytest.mark.alters_store
 @pytest.mark.parametrize("column", ["principal", "requester", "run_id", "thread_id", "tool"])
 async def test_t13_ids_and_names_are_inert_and_bounded(shop: ShopConsole, column: str) -> None:
     """T13: whatever lies in the store, a page shows one visible line of 256 characters."""

@@ -51,6 +51,7 @@ async def test_a_run_is_a_timeline(shop: ShopConsole) -> None:
     assert 'data-chain="whole"' in text
 
 
+@pytest.mark.alters_store
 async def test_a_broken_chain_is_said(shop: ShopConsole) -> None:
     """On the run's page and on its own."""
     await _paid(shop)

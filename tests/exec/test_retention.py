@@ -142,6 +142,7 @@ async def talk(at: Scene, close: bool = True) -> str:
     return channel.channel_id
 
 
+@pytest.mark.alters_store
 async def test_a_transcript_is_folded_to_a_summary_and_a_digest(tmp_path: Path) -> None:
     """Its texts are gone from the file; who took part, how it ended and the digest stay."""
     clock = FakeClock()

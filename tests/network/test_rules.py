@@ -110,6 +110,7 @@ async def test_a_rule_limits_the_channels_that_are_opened_at_the_same_moment(own
         refused = [item for item in opened if isinstance(item, BaseException)]
         assert len(refused) == 7
         assert {str(item) for item in refused} == {
-            "ana has 3 channels open and may have 3; close one first"
+            "ana has 3 channels open and may have 3 (limits.max_concurrent_channels);"
+            " close one first"
         }
         assert len(await at.hub.list_channels()) == 3

@@ -234,12 +234,18 @@ async def test_a_view_of_ag2_works_here(make: Any, last: list[str]) -> None:
 
 
 async def test_a_view_may_subclass_a_built_in_one() -> None:
-    """An async `project` that awaits the built-in one, as programs for AG2 do."""
+    """An async `project` that awaits the built-in one, and changes AG2's events that it gives."""
+    events = pytest.importorskip("ag2.events")
 
     class Louder(NamedWindowedSummary):
         async def project(self, wal: Any, **about: Any) -> Any:  # type: ignore[override]
-            found = await super().project(wal, **about)
-            return [ViewMessage(text=item.text.upper()) for item in found]
+            return [self._louder(event) for event in await super().project(wal, **about)]
+
+        def _louder(self, event: Any) -> Any:
+            if not isinstance(event, events.ModelRequest):
+                return event
+            texts = [events.TextInput(part.content.upper()) for part in event.parts]
+            return events.ModelRequest(texts)
 
     async with scene() as at:
         seen = await _relay(at, 9, Louder(2))
