@@ -11,7 +11,7 @@ import signal
 import sys
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ FLAGS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 SECONDS = 150
+OPENING, CLOSING = 60, 20
+"""Seconds after which a browser that opens no page is taken for dead, and one page for closed."""
 
 COUNT_SENT = """addEventListener("submit", (event) => {
   if (!event.submitter || !event.submitter.matches("[data-decides]")) return;
@@ -86,7 +88,11 @@ class Site:
             yield page
             assert lenient or not problems, problems
         finally:
-            await context.close()
+            # The driver may wait forever for a page that was left while it went to another one;
+            # the browser's own end closes it.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSING):
+                    await context.close()
 
     async def ask(self, *, votes: int = 1, **arguments: Any) -> ApprovalRecord:
         """A new question in the inbox, asked by another process than the console's."""
